@@ -1,4 +1,4 @@
-"""Locust with the users and shapes of runs under load: ``python -m load [OPTIONS OF LOCUST]``."""
+"""Locust with the users and shapes of runs under load: ``python -m leakrange.load [OPTIONS OF LOCUST]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Become Locust."""
+    """Replace this process by Locust."""
     users = str(Path(__file__).with_name("locustfile.py"))
     os.execv(sys.executable, [sys.executable, "-m", "locust", "-f", users, *sys.argv[1:]])
 

@@ -1,7 +1,8 @@
 """What the updates of a federation tell its server: samples in the first round, membership over all rounds.
 
-    python -m load.curious_server [--data adult] [--private gender] [--devices 10] [--participants 5]
-        [--rounds 6] [--setting 10:10:1 ...] [--defence tappfl] [--parameters '{"strength": 0.5}'] [--seeds 2]
+    python -m leakrange.load.curious_server [--data adult] [--private gender] [--devices 10]
+        [--participants 5] [--rounds 6] [--setting 10:10:1 ...] [--defence tappfl]
+        [--parameters '{"strength": 0.5}'] [--seeds 2]
 
 A setting is SAMPLES:BATCH:EPOCHS, of one device and its local training. The server has the parameters that it
 sent, the updates, and records of its own from the same population (``auxiliary``). ``plain`` is a server that
@@ -40,7 +41,7 @@ from leakrange.attacks.federation.judged import relative_errors
 from leakrange.attacks.federation.optimised import optimised_samples
 from leakrange.attacks.federation.unshared import filled
 from leakrange.data import Samples, load
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import FederatedDevices
 from leakrange.defences.representation import representation_defences
 from leakrange.defences.representation.federated import FederatedRepresentation
 from leakrange.federation.rounds import Rounds
@@ -53,7 +54,7 @@ __all__ = ["main"]
 
 SETTINGS = ("2:8:1", "5:8:1", "5:8:10", "10:10:1", "10:10:10", "20:10:1", "50:10:1", "50:10:10", "100:10:10")
 OWN = 2_000
-"""Records of the server's own, and test samples, at most."""
+"""Most records of the server's own, and most test samples."""
 SEARCHED = 10
 NEAR = 0.05
 TINY = 1e-9
@@ -61,9 +62,9 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One thing that the server sees: the parameters that it sent and those that came back, of these devices
-    together."""
+class SeenUpdate:
+    """One exchange that the server sees: the parameters that it sent and those that came back, from these
+    devices together."""
 
     number: int
     devices: tuple[int, ...]
@@ -75,14 +76,14 @@ class Seen:
 class Federated:
     """A federation that has learned, and samples as nets take them."""
 
-    devices: Devices
-    plain: list[Seen]
-    secure: list[Seen]
-    own: NDArray[np.float32]
+    devices: FederatedDevices
+    plain: list[SeenUpdate]
+    secure: list[SeenUpdate]
+    known: NDArray[np.float32]
     others: NDArray[np.float32]
 
     def samples(self, numbers: Sequence[int]) -> NDArray[np.float32]:
-        """Those of these devices."""
+        """The samples of these devices."""
         return np.concatenate(
             [self.devices.part(self.devices.parts[each]).samples.numpy() for each in numbers]
         )
@@ -93,24 +94,24 @@ def flat(samples: Samples, split: str) -> NDArray[np.float32]:
     return to_input(torch.from_numpy(samples.values[chosen]), samples.spec).numpy()
 
 
-def learnt(given: argparse.Namespace, setting: tuple[int, int, int], seed: int) -> Federated:
-    """Go through the rounds, and keep what the server sees of them."""
+def learnt(options: argparse.Namespace, setting: tuple[int, int, int], seed: int) -> Federated:
+    """Run the rounds, and record what the server sees of them."""
     count, batch, epochs = setting
-    entry = representation_defences[given.defence]
+    entry = representation_defences[options.defence]
     federation = {
-        "devices": given.devices,
-        "share": given.participants / given.devices,
-        "rounds": given.rounds,
+        "devices": options.devices,
+        "share": options.participants / options.devices,
+        "rounds": options.rounds,
         "pretraining": 0,
         "local_epochs": epochs,
         "most_norm": 1e9,
     }
-    parameters = {"private": given.private, "batch": batch, "federation": federation, **given.parameters}
+    parameters = {"private": options.private, "batch": batch, "federation": federation, **options.parameters}
     link = entry(entry.Parameters.model_validate(parameters))
     assert isinstance(link, FederatedRepresentation)
-    data = DataSpec(name=given.data, limit=count * given.devices, seed=seed)
-    devices = Devices(link.recipe(data, seed), load(data))
-    whole = load(DataSpec(name=given.data, limit=OWN, seed=seed))
+    data = DataSpec(name=options.data, limit=count * options.devices, seed=seed)
+    devices = FederatedDevices(link.recipe(data, seed), load(data))
+    population = load(DataSpec(name=options.data, limit=OWN, seed=seed))
     rounds = Rounds(devices.federation, devices.initial(), seed)
     states: dict[int, Arrays] = {}
     plain, secure = [], []
@@ -121,61 +122,66 @@ def learnt(given: argparse.Namespace, setting: tuple[int, int, int], seed: int) 
         states.update({device: state for device, (_, state) in trained.items()})
         updates = [trained[device][0] for device in chosen]
         for device, update in zip(chosen, updates, strict=True):
-            plain.append(Seen(number, (device,), sent, filled(sent, update.shared)))
+            plain.append(SeenUpdate(number, (device,), sent, filled(sent, update.shared)))
         rounds.close(updates)
-        secure.append(Seen(number, tuple(chosen), sent, rounds.shared))
-    return Federated(devices, plain, secure, flat(whole, "auxiliary"), flat(whole, "test"))
+        secure.append(SeenUpdate(number, tuple(chosen), sent, rounds.shared))
+    return Federated(devices, plain, secure, flat(population, "auxiliary"), flat(population, "test"))
 
 
-def reconstructed(of: Federated, seen: Sequence[Seen], seed: int) -> dict[str, list[float]]:
-    """What the first round tells of samples."""
-    mean, found = of.own.mean(axis=0), {"read": [], "error": [], "found": [], "searched": []}
+def reconstructed(federated: Federated, seen: Sequence[SeenUpdate], seed: int) -> dict[str, list[float]]:
+    """Share and errors of the samples that the first round reveals."""
+    mean = federated.known.mean(axis=0)
+    results: dict[str, list[float]] = {"read": [], "error": [], "found": [], "searched": []}
     for place, each in enumerate(each for each in seen if each.number == 0):
-        samples = of.samples(each.devices)
+        samples = federated.samples(each.devices)
         rows = samples_in_rows(moves_of_first_layer(each.sent, each.received))
         errors = relative_errors(samples, rows, mean)
-        found["read"].append(float((errors < NEAR).mean()))
-        found["error"].append(float(errors.mean()))
+        results["read"].append(float((errors < NEAR).mean()))
+        results["error"].append(float(errors.mean()))
         if len(samples) > SEARCHED or place >= 2:
             continue
-        start = of.own[np.random.default_rng([seed, place]).choice(len(of.own), len(samples), replace=False)]
-        rows, _ = optimised_samples(of.devices.extractor, each.sent, each.received, start, seed, searches=3)
-        errors = relative_errors(samples, rows, mean)
-        found["found"].append(float((errors < NEAR).mean()))
-        found["searched"].append(float(errors.mean()))
-    return found
+        draw = np.random.default_rng([seed, place])
+        start = federated.known[draw.choice(len(federated.known), len(samples), replace=False)]
+        resembling, _ = optimised_samples(
+            federated.devices.extractor, each.sent, each.received, start, seed, searches=3
+        )
+        errors = relative_errors(samples, resembling, mean)
+        results["found"].append(float((errors < NEAR).mean()))
+        results["searched"].append(float(errors.mean()))
+    return results
 
 
-def inferred(of: Federated, seen: Sequence[Seen]) -> dict[str, list[float]]:
-    """What all rounds tell of membership."""
-    extractor = of.devices.extractor
-    scores: dict[str, Callable[[Seen, NDArray[np.float32]], Floats]] = {
+def inferred(federated: Federated, seen: Sequence[SeenUpdate]) -> dict[str, list[float]]:
+    """AUCs of membership over all rounds."""
+    extractor = federated.devices.extractor
+    scores: dict[str, Callable[[SeenUpdate, NDArray[np.float32]], Floats]] = {
         "span": lambda each, samples: (
             -np.log(distances_from_span(moves_of_first_layer(each.sent, each.received), samples) + TINY)
         ),
         "drift": lambda each, samples: feature_drifts(extractor, each.sent, each.received, samples),
     }
     devices = sorted({device for each in seen for device in each.devices})
-    found: dict[str, list[float]] = {}
+    areas: dict[str, list[float]] = {}
     for name, score in scores.items():
         together, truth = [], []
         for device in devices:
-            samples = of.samples([device])
-            asked = np.concatenate([of.own, samples, of.others])
-            turns = [score(each, asked) for each in seen if device in each.devices]
-            told = np.mean([standard(turn, len(of.own)) for turn in turns], axis=0)
-            members = np.arange(len(told)) < len(samples)
-            found.setdefault(name, []).append(auc(told, members))
-            together.append(told)
+            samples = federated.samples([device])
+            candidates = np.concatenate([federated.known, samples, federated.others])
+            turns = [score(each, candidates) for each in seen if device in each.devices]
+            mean_scores = np.mean([standard(turn, len(federated.known)) for turn in turns], axis=0)
+            members = np.arange(len(mean_scores)) < len(samples)
+            areas.setdefault(name, []).append(auc(mean_scores, members))
+            together.append(mean_scores)
             truth.append(members)
-        found[f"{name} 1%"] = [tpr_at_fpr(np.concatenate(together), np.concatenate(truth), 0.01)]
-    return found
+        areas[f"{name} 1%"] = [tpr_at_fpr(np.concatenate(together), np.concatenate(truth), 0.01)]
+    return areas
 
 
-def standard(scores: Floats, own: int) -> Floats:
-    """The scores of others by the mean and deviation of those of one's own records, which come first."""
-    mean, deviation = scores[:own].mean(), scores[:own].std()
-    return (scores[own:] - mean) / max(float(deviation), 1e-12)
+def standard(scores: Floats, known: int) -> Floats:
+    """The scores of other samples, standardised by the mean and deviation of the ``known`` first ones."""
+    mean, deviation = scores[:known].mean(), scores[:known].std()
+    standardised: Floats = (scores[known:] - mean) / max(float(deviation), 1e-12)
+    return standardised
 
 
 def main() -> None:
@@ -190,23 +196,23 @@ def main() -> None:
     parser.add_argument("--defence", default="tappfl")
     parser.add_argument("--parameters", type=json.loads, default={}, help="of the defence, as JSON")
     parser.add_argument("--seeds", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     columns = ("read", "error", "found", "searched", "span", "span 1%", "drift", "drift 1%")
-    print(f"{given.defence} {json.dumps(given.parameters)} on {given.data}, {given.devices} devices,")
-    print(f"{given.participants} in each of {given.rounds} rounds, {given.seeds} seeds\n")
+    print(f"{options.defence} {json.dumps(options.parameters)} on {options.data}, {options.devices} devices,")
+    print(f"{options.participants} in each of {options.rounds} rounds, {options.seeds} seeds\n")
     print("| samples:batch:epochs | server | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 2))
-    for setting in given.setting:
+    for setting in options.setting:
         numbers = tuple(map(int, setting.split(":")))
-        found: dict[str, dict[str, list[float]]] = {"plain": {}, "secure": {}}
-        for seed in range(given.seeds):
-            of = learnt(given, numbers, seed)  # type: ignore[arg-type]
-            for server, seen in (("plain", of.plain), ("secure", of.secure)):
-                parts: dict[str, Any] = {**reconstructed(of, seen, seed), **inferred(of, seen)}
+        results: dict[str, dict[str, list[float]]] = {"plain": {}, "secure": {}}
+        for seed in range(options.seeds):
+            federated = learnt(options, numbers, seed)  # type: ignore[arg-type]
+            for server, seen in (("plain", federated.plain), ("secure", federated.secure)):
+                parts: dict[str, Any] = {**reconstructed(federated, seen, seed), **inferred(federated, seen)}
                 for name, values in parts.items():
-                    found[server].setdefault(name, []).extend(values)
-        for server, told in found.items():
-            cells = [f"{np.mean(told[name]):.2f}" if told[name] else "" for name in columns]
+                    results[server].setdefault(name, []).extend(values)
+        for server, figures in results.items():
+            cells = [f"{np.mean(figures[name]):.2f}" if figures[name] else "" for name in columns]
             print(f"| {setting} | {server} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -12,25 +12,26 @@ from typing import Any
 
 import httpx
 
-from clients.cli.embedded.launcher import Settings, detach, stop
-from clients.cli.embedded.state import StateFolder
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.embedded.launcher import Settings, detach, stop
+from leakrange.clients.cli.embedded.state import StateFolder
 
-__all__ = ["PATIENCE", "Range", "embedded_range"]
+__all__ = ["PATIENCE", "EmbeddedRange", "embedded_range"]
 
 PATIENCE = 600.0
 """Seconds that a party may take to answer."""
 
 
 @dataclass(frozen=True)
-class Range:
+class EmbeddedRange:
     """A range in ``folder``; ``first`` is its record when it was ready for the first time."""
 
     folder: StateFolder
     first: RangeRecord
 
     def ask(self, method: str, url: str, **more: Any) -> Any:
-        """What a party answers to its operator, as soon as it answers: it may be restarting."""
+        """The answer of a party to its operator. The question is repeated, since the party may be
+        restarting."""
         headers = {"Authorization": f"Bearer {self.first.operator_key}"}
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -46,12 +47,12 @@ class Range:
 
 
 @contextmanager
-def embedded_range(workers: int) -> Iterator[Range]:
-    """A range with so many attackers, in a temporary folder; it is stopped at the end."""
+def embedded_range(workers: int) -> Iterator[EmbeddedRange]:
+    """Run a range with so many attackers in a temporary folder; it is stopped at the end."""
     with TemporaryDirectory(prefix="leakrange-load-") as root:
         folder = StateFolder(Path(root))
         record = detach(Settings(folder, base=0, workers=workers), starting=lambda _: None)
         try:
-            yield Range(folder, record)
+            yield EmbeddedRange(folder, record)
         finally:
             stop(folder, print)

@@ -1,7 +1,7 @@
-"""Many clients spend few keys under every counting and every kind of limit: is the ledger exact?
+"""Spending of few keys by many clients under every counting and every kind of limit: is the ledger exact?
 
-A tenth of the provider's answers should fail, so that refunds are counted too. What the clients were answered
-is counted here, sample by sample, and compared with what the ledger says.
+A tenth of the provider's answers should fail, so that refunds are counted too. The clients' answers are
+counted here, sample by sample, and compared with the ledger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from leakrange.wire.tensors import NPY, encode_npy
 
-__all__ = ["CASES", "Case", "Line", "Place", "spend"]
+__all__ = ["CASES", "CaseResult", "CountingCase", "LedgerTarget", "spend"]
 
 Answered = Counter[tuple[str, str, str]]
 """Samples by key, model and endpoint."""
@@ -31,8 +31,8 @@ GIVE_UP = 40
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where to spend: proxies on one ledger, models of theirs, and the shape of a sample."""
+class LedgerTarget:
+    """The target: proxies on one ledger, their models, and the shape of a sample."""
 
     proxies: Sequence[str]
     operator: str
@@ -41,17 +41,17 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Case:
-    """One way of counting. ``limit`` gives the limit for a bound of so many samples; ``counted`` what it
-    should have counted, given the answers."""
+class CountingCase:
+    """One way of counting. ``limit`` gives the limit for a bound of so many samples; ``counted`` its expected
+    counts, given the answers."""
 
     name: str
     key: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[[int], dict[str, Any]] | None = None
     counted: Callable[[Answered], Mapping[str, int]] | None = None
     full: Callable[[int, int, int], int] | None = None
-    """What it should have come to, of the bound and so many keys and models; None where that depends on who
-    asked first."""
+    """Its expected total, from the bound and the numbers of keys and models; None where that depends on the
+    order of requests."""
     named: bool = False
     """Whether requests carry an ``Idempotency-Key``."""
     alike: bool = False
@@ -66,40 +66,40 @@ def _by(answered: Answered, name: Callable[[str, str, str], str], cost: bool = F
 
 
 CASES = (
-    Case("exact", full=lambda bound, keys, _: bound * keys),
-    Case("idempotent", full=lambda bound, keys, _: bound * keys, named=True),
-    Case("leased", {"counting": "leased"}, full=lambda bound, keys, _: bound * keys),
-    Case(
+    CountingCase("exact", full=lambda bound, keys, _: bound * keys),
+    CountingCase("idempotent", full=lambda bound, keys, _: bound * keys, named=True),
+    CountingCase("leased", {"counting": "leased"}, full=lambda bound, keys, _: bound * keys),
+    CountingCase(
         "per-model",
         limit=lambda bound: {"kind": "per-model", "samples": bound},
         counted=lambda answered: _by(answered, lambda key, model, _: f"{key} {model}"),
         full=lambda bound, keys, models: bound * keys * models,
     ),
-    Case(
+    CountingCase(
         "window",
         limit=lambda bound: {"kind": "window", "samples": bound, "seconds": 100_000},
         counted=lambda answered: _by(answered, lambda key, *_: key),
         full=lambda bound, keys, _: bound * keys,
     ),
-    Case(
+    CountingCase(
         "global",
         limit=lambda bound: {"kind": "global", "samples": 5 * bound},
         counted=lambda answered: _by(answered, lambda *_: "all"),
         full=lambda bound, *_: 5 * bound,
     ),
-    Case(
+    CountingCase(
         "weighted",
         limit=lambda bound: {"kind": "weighted", "units": 2 * bound, "costs": COSTS},
         counted=lambda answered: _by(answered, lambda key, *_: key, cost=True),
         full=lambda bound, keys, _: 2 * bound * keys,
     ),
-    Case(
+    CountingCase(
         "decaying",
         limit=lambda bound: {"kind": "decaying", "decimals": 4, "every": max(1, bound // 4)},
         counted=lambda answered: _by(answered, lambda key, *_: key),
         full=lambda bound, keys, _: bound * keys,
     ),
-    Case(
+    CountingCase(
         "colluding",
         limit=lambda bound: {"kind": "colluding", "samples": bound, "matches": 3},
         counted=lambda answered: _by(answered, lambda key, *_: key),
@@ -109,21 +109,21 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class Line:
-    """What came of one case, in samples where not said otherwise."""
+class CaseResult:
+    """The result of one case, in samples where not said otherwise."""
 
     case: str
     clients: int
     keys: int
     answered: int
     spent: int
-    """By the keys' accounts."""
+    """Samples spent by the keys' accounts."""
     bound: int | None
-    """What all keys together could have had, in the limit's units."""
+    """The most that all keys together could have had, in the limit's units."""
     counted: int
-    """By the limit, or the accounts, in the same units."""
+    """Count of the limit, or of the accounts, in the same units."""
     refused: int
-    """Requests."""
+    """Number of refused requests."""
     refunded: int
     exact: bool
 
@@ -131,8 +131,8 @@ class Line:
 def exactly_paid(
     accounts: Sequence[Mapping[str, Any]], answered: Mapping[str, int], statuses: Collection[int]
 ) -> bool:
-    """Whether each account has spent what its key had ``answered``, none holds anything, and nothing went
-    wrong that is not foreseen."""
+    """Whether each account has spent the samples that its key had ``answered``, none holds anything, and no
+    unforeseen status came."""
     return (
         all(each["spent"] == answered.get(each["id"], 0) for each in accounts)
         and not any(each["held"] or each["reserved"] for each in accounts)
@@ -141,10 +141,10 @@ def exactly_paid(
 
 
 def exactly_counted(
-    case: Case, used: Mapping[str, int], answered: Answered, keys: int, models: int, bound: int
+    case: CountingCase, used: Mapping[str, int], answered: Answered, keys: int, models: int, bound: int
 ) -> bool:
-    """Whether a limit, or the keys' accounts, have counted as ``used`` what the ``keys`` had ``answered``,
-    each in its own place, and all that ``bound`` allows: no more and no less."""
+    """Whether a limit, or the keys' accounts, have counted as ``used`` exactly the samples that the ``keys``
+    had ``answered``, each in its own place, and all that ``bound`` allows."""
     counted = sum(used.values())
     right = case.full is None or counted == case.full(bound, keys, models)
     if case.counted is None:
@@ -155,7 +155,9 @@ def exactly_counted(
     return right and used == {name: units for name, units in expected.items() if units}
 
 
-async def spend(place: Place, case: Case, *, clients: int, keys: int, bound: int, seed: int = 0) -> Line:
+async def spend(
+    place: LedgerTarget, case: CountingCase, *, clients: int, keys: int, bound: int, seed: int = 0
+) -> CaseResult:
     """Have ``clients`` ask at once under ``case`` until ``keys`` have nothing left, and compare."""
     storm = _Storm(place, case, bound, seed)
     connector = aiohttp.TCPConnector(limit=0)
@@ -171,7 +173,7 @@ async def spend(place: Place, case: Case, *, clients: int, keys: int, bound: int
 class _Storm:
     session: aiohttp.ClientSession
 
-    def __init__(self, place: Place, case: Case, bound: int, seed: int) -> None:
+    def __init__(self, place: LedgerTarget, case: CountingCase, bound: int, seed: int) -> None:
         self.place, self.case, self.bound, self.seed = place, case, bound, seed
         self.run = secrets.token_hex(4)
         self.answered = Answered()
@@ -188,17 +190,17 @@ class _Storm:
 
     async def prepare(self, keys: int) -> list[str]:
         """Make the limit and the keys; returns their ids."""
-        asked = dict(self.case.key)
+        fields = dict(self.case.key)
         limited = self.case.limit is not None
         if self.case.limit is not None:
             await self.admin("PUT", f"/limits/{self.run}", self.case.limit(self.bound))
-            asked["limits"] = [self.run]
+            fields["limits"] = [self.run]
         # Where a limit refuses, the budget must not; a limit that refuses nothing leaves it to the budget.
         budget = self.bound if not limited or self.case.name == "decaying" else None
         for number in range(keys):
             id_ = f"{self.run}-{number}"
-            made = await self.admin("POST", "/keys", {"id": id_, "name": id_, "budget": budget, **asked})
-            self.keys[id_] = made["key"]
+            created = await self.admin("POST", "/keys", {"id": id_, "name": id_, "budget": budget, **fields})
+            self.keys[id_] = created["key"]
             attack = number // 5 if self.case.alike else number
             pool = np.random.default_rng([self.seed, attack])
             self.pools[id_] = pool.integers(0, 256, (64, *self.place.shape), dtype=np.uint8)
@@ -207,7 +209,7 @@ class _Storm:
     async def ask(
         self, id_: str, size: int, chosen: random.Random, model: str, endpoint: str
     ) -> tuple[int, bool]:
-        """Ask for so many samples; the status, and whether a refusal says that waiting helps."""
+        """Ask for so many samples; returns the status, and whether a refusal says that waiting helps."""
         begin = chosen.randrange(64 - size)
         headers = {"Authorization": f"Bearer {self.keys[id_]}", "Content-Type": NPY, "Accept": NPY}
         if self.case.named:
@@ -231,7 +233,7 @@ class _Storm:
             refused = refused + 1 if status == 429 else 0
 
     async def sweep(self, id_: str) -> None:
-        """Ask for single samples of each model until it is refused for good."""
+        """Ask for single samples of each model until they are refused for good."""
         chosen = random.Random(self.seed)
         for model in self.place.models:
             patience = 100  # a lease that another proxy holds comes back soon
@@ -243,7 +245,7 @@ class _Storm:
                     patience -= 1
                     await asyncio.sleep(0.05)
 
-    async def judge(self, ids: Sequence[str], clients: int) -> Line:
+    async def judge(self, ids: Sequence[str], clients: int) -> CaseResult:
         """Compare answers and ledger, once leases are settled."""
         for _ in range(100):
             accounts = [await self.admin("GET", f"/keys/{id_}") for id_ in ids]
@@ -256,7 +258,7 @@ class _Storm:
         used = spent if self.case.limit is None else (await self.admin("GET", f"/limits/{self.run}"))["used"]
         sizes = len(ids), len(self.place.models)
         exact = paid and exactly_counted(self.case, used, self.answered, *sizes, self.bound)
-        return Line(
+        return CaseResult(
             self.case.name,
             clients,
             len(ids),

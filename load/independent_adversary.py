@@ -1,12 +1,12 @@
-"""Adversaries written apart from the range's attacks, on the features that extractors of TAPPFL's page make.
+"""Adversaries written independently of the range's attacks, on the features of TAPPFL's extractors.
 
-    python -m load.independent_adversary --models DIR [--records 3000]
+    python -m leakrange.load.independent_adversary --models DIR [--records 3000]
 
-For each extractor in the folder of models: the features of labelled records that no device had, gradient
-boosting of scikit-learn on them and a net of one hidden layer, and what the mean of both guesses of the test
-samples. The trees are small and grow slowly, and the net has a large decay, since 3,000 records are few for
-128 features. It is held beside the fresh attacker of docs/results/tappfl.md. Nothing of `leakrange.attacks`
-is used. Wants the data sets in LEAKRANGE_DATA.
+For each extractor in the folder of models, it fits two guessers to the features of labelled records that no
+device had: gradient boosting of scikit-learn, and a net of one hidden layer. The mean of both guesses is
+judged on test samples. The trees are small and grow slowly, and the net has a large decay, since 3,000
+records are few for 128 features. It stands beside the fresh attacker of docs/results/tappfl.md. Nothing of
+`leakrange.attacks` is used. Wants the data sets in LEAKRANGE_DATA.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = ["adversary", "main"]
 
 
 def adversary(folder: Path, records: int) -> tuple[TrainingRecipe, float, float, float]:
-    """The recipe of the extractor in ``folder``; how often boosting and a net on its features of so many
-    auxiliary ``records`` guess the private attribute of test samples, how well they rank them (AUC, for
-    several classes the mean of each against the others), and the share of their commonest class."""
-    opened = artifact.load(folder)
-    recipe = TrainingRecipe.model_validate(opened.record["recipe"])
+    """The recipe of the extractor in ``folder``, the accuracy of boosting and a net that learn the private
+    attribute from its features of so many auxiliary ``records``, their AUC (for several classes the mean of
+    each against the others), and the share of the commonest class, all on test samples."""
+    defence = artifact.load(folder)
+    recipe = TrainingRecipe.model_validate(defence.record["recipe"])
     samples = load(recipe.data)
     features, truth = {}, {}
     for split in ("auxiliary", "test"):
@@ -49,7 +49,7 @@ def adversary(folder: Path, records: int) -> tuple[TrainingRecipe, float, float,
         if split == "auxiliary":
             where = np.random.default_rng(recipe.seed).permutation(where)[:records]
         with torch.inference_mode():
-            shown = opened.module.eval()(to_input(torch.from_numpy(samples.values[where]), samples.spec))
+            shown = defence.module.eval()(to_input(torch.from_numpy(samples.values[where]), samples.spec))
         features[split], truth[split] = shown.numpy(), samples.labels[recipe.parameters["private"]][where]
     boosting = HistGradientBoostingClassifier(
         learning_rate=0.03,
@@ -85,25 +85,27 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=3000)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    told = defaultdict(list)
+    by_kind = defaultdict(list)
     for folder in sorted(path.parent for path in options.models.glob("*/defence.safetensors")):
         trained = TrainingRecipe.model_validate(artifact.load(folder).record["recipe"])
         if trained.behaviour.removeprefix("defence/") not in representation_defences:
             continue
         recipe, *figures = adversary(folder, options.records)
         link = federated_defence(recipe)
-        given = link.parameters.model_dump()
-        level = next(f"{given[name]:g}" for name in ("strength", "noise", "amount") if name in given)
-        who = given["federation"]["participation"]
-        told[link.name, given["private"], level, who].append(figures)
+        parameters = link.parameters.model_dump()
+        level = next(
+            f"{parameters[name]:g}" for name in ("strength", "noise", "amount") if name in parameters
+        )
+        participation = parameters["federation"]["participation"]
+        by_kind[link.name, parameters["private"], level, participation].append(figures)
     print(
         "| defence | private | level | devices that train | accuracy, % | AUC | commonest class, % | seeds |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, found in sorted(told.items()):
-        right, area, most = (fmean(each) for each in zip(*found, strict=True))
+    for name, rows in sorted(by_kind.items()):
+        right, area, most = (fmean(each) for each in zip(*rows, strict=True))
         print(
-            f"| {' | '.join(name)} | {100 * right:.1f} | {area:.3f} | {100 * most:.1f} | {len(found)} |",
+            f"| {' | '.join(name)} | {100 * right:.1f} | {area:.3f} | {100 * most:.1f} | {len(rows)} |",
             flush=True,
         )
 

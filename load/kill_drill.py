@@ -1,6 +1,6 @@
 """Kill the processes of an embedded range again and again while it executes a run; nobody lends a hand.
 
-    python -m load.kill_drill [--kills 30] [--seeds 24] [--seed 0]
+    python -m leakrange.load.kill_drill [--kills 30] [--seeds 24] [--seed 0]
 
 Stands up a range in a temporary folder and starts one run, of two providers for each of ``--seeds`` seeds.
 Then parties get SIGKILL, with all their children: both Redis servers first, then every other one in random
@@ -24,10 +24,10 @@ from typing import Any
 
 import yaml
 
-from clients.cli.embedded.process import kill_group
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.embedded.process import kill_group
+from leakrange.load.embedded import PATIENCE, EmbeddedRange, embedded_range
 from leakrange.service.parties import SERVERS
-from load.embedded import PATIENCE, Range, embedded_range
 
 __all__ = ["main", "mistakes"]
 
@@ -37,7 +37,7 @@ JOBS_PER_SEED = 2 + 3 * SAMPLES // CHUNK + 1
 
 
 def scenario(seeds: int) -> str:
-    """Two providers a seed, of which the honest one is attacked from outside, in small chunks."""
+    """Two providers for each seed, of which the honest one is attacked from outside, in small chunks."""
     shared = {"target": "parity", "sensitive": "large"}
     curious = {
         "behaviour": "curious",
@@ -64,22 +64,22 @@ def scenario(seeds: int) -> str:
     )
 
 
-class Drill(Range):
+class Drill(EmbeddedRange):
     """A range whose parties are killed."""
 
     @property
     def record(self) -> RangeRecord:
-        """What it says of itself now; ends the drill where it is gone."""
+        """The present record of the range. Ends the drill where it is gone."""
         record = self.folder.record()
         if record is None or record.state == "failed" or not self.folder.held():
             raise SystemExit(f"the range has ended: {record.error if record else 'it left no record'}")
         return record
 
     def kill(self, name: str) -> float:
-        """SIGKILL to a party; the seconds until it is ready again."""
+        """Send SIGKILL to a party; returns the seconds until it is ready again."""
         before = self.record.party(name)
         assert before.pid is not None
-        begun = time.monotonic()
+        began = time.monotonic()
         kill_group(before.pid, signal.SIGKILL)
 
         def back() -> bool:
@@ -87,20 +87,20 @@ class Drill(Range):
             return now.restarts > before.restarts and now.state == "ready"
 
         until(back, f"{name} to be ready again")
-        return time.monotonic() - begun
+        return time.monotonic() - began
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Return as soon as ``condition`` holds; ends the drill where it takes too long."""
+def until(condition: Callable[[], bool], event: str) -> None:
+    """Return as soon as ``condition`` holds. Ends the drill where it takes too long."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit(f"not within {PATIENCE:.0f} s: {what}")
+            raise SystemExit(f"not within {PATIENCE:.0f} s: {event}")
         time.sleep(0.1)
 
 
 def victims(names: list[str], kills: int, dice: random.Random) -> Iterator[str]:
-    """Whom to kill: the Redis servers, then all others in random order, and from the beginning."""
+    """The parties to kill: the Redis servers, then all others in random order, and from the beginning."""
     others = [name for name in names if name not in SERVERS]
     order: list[str] = []
     for _ in range(kills):
@@ -109,15 +109,15 @@ def victims(names: list[str], kills: int, dice: random.Random) -> Iterator[str]:
         yield order.pop(0)
 
 
-def drill(made: Drill, kills: int, seeds: int, dice: random.Random) -> list[str]:
-    """Carry it out; what is wrong with the run's end."""
-    runs = f"{made.first.controller}/v1/runs"
-    run = made.ask("POST", runs, content=scenario(seeds))["id"]
-    planned, begun = seeds * JOBS_PER_SEED, time.monotonic()
+def drill(range_: Drill, kills: int, seeds: int, dice: random.Random) -> list[str]:
+    """Carry the drill out; returns the mistakes of the run's end."""
+    runs = f"{range_.first.controller}/v1/runs"
+    run = range_.ask("POST", runs, content=scenario(seeds))["id"]
+    planned, began = seeds * JOBS_PER_SEED, time.monotonic()
 
     def view() -> dict[str, Any]:
-        found: dict[str, Any] = made.ask("GET", f"{runs}/{run}")
-        return found
+        run_view: dict[str, Any] = range_.ask("GET", f"{runs}/{run}")
+        return run_view
 
     def done(run: dict[str, Any]) -> int:
         return sum(count["done"] for count in run["jobs"].values())
@@ -134,26 +134,26 @@ def drill(made: Drill, kills: int, seeds: int, dice: random.Random) -> list[str]
         until(far_enough, f"{jobs} jobs of the run to be done")
         return now
 
-    names = [party.name for party in made.first.parties]
+    names = [party.name for party in range_.first.parties]
     for number, name in enumerate(victims(names, kills, dice)):
         share = planned * (number + 1) // (kills + 2)
         now = wait_until_done(share)
         if now["state"] not in ("queued", "running"):
             return [f"the run was {now['state']} after {number} kills: {now['error'] or 'give more --seeds'}"]
-        seconds = made.kill(name)
-        at = time.monotonic() - begun
+        seconds = range_.kill(name)
+        at = time.monotonic() - began
         print(
             f"{at:6.1f} s  kill {number + 1:2}  {name:16} back after {seconds:4.1f} s; {done(now)} jobs",
             flush=True,
         )
     until(lambda: view()["state"] not in ("queued", "running"), "the end of the run")
-    print(f"{time.monotonic() - begun:6.1f} s  the run is over")
-    ledger = made.ask("GET", f"{runs}/{run}/results")["ledger"]
-    accounts = [made.ask("GET", f"{made.first.proxy}/admin/keys/{entry['name']}") for entry in ledger]
+    print(f"{time.monotonic() - began:6.1f} s  the run is over")
+    ledger = range_.ask("GET", f"{runs}/{run}/results")["ledger"]
+    accounts = [range_.ask("GET", f"{range_.first.proxy}/admin/keys/{entry['name']}") for entry in ledger]
     spent = sum(entry["spent"] for entry in ledger)
     print(f"{len(ledger)} accounts, {spent} samples paid")
     wrong = mistakes(view(), ledger, accounts, planned)
-    if made.record.launcher != made.first.launcher:
+    if range_.record.launcher != range_.first.launcher:
         wrong.append("somebody has started the range again")
     return wrong
 
@@ -164,20 +164,22 @@ def mistakes(
     accounts: Sequence[Mapping[str, Any]],
     planned: int,
 ) -> list[str]:
-    """What is not as if nobody had been killed, by the run's ``view``, the ``ledger`` of its report, and what
-    the proxy says of these accounts in the same order. ``planned`` jobs were to be done."""
-    found = [] if view["state"] == "done" else [f"the run {view['state']}: {view['error']}"]
+    """Differences to a run without kills, by the run's ``view``, the ``ledger`` of its report, and the
+    proxy's ``accounts`` in the same order. ``planned`` jobs were to be done."""
+    differences = [] if view["state"] == "done" else [f"the run {view['state']}: {view['error']}"]
     for kind, count in view["jobs"].items():
         if (count["done"], count["failed"]) != (count["total"], 0):
-            found.append(f"jobs of kind {kind}: {count}")
+            differences.append(f"jobs of kind {kind}: {count}")
     total = sum(count["total"] for count in view["jobs"].values())
     if total != planned:
-        found.append(f"{total} jobs, and {planned} were planned")
+        differences.append(f"{total} jobs, and {planned} were planned")
     for entry, account in zip(ledger, accounts, strict=True):
         counts = (entry["spent"], entry["distinct"], account["spent"], account["reserved"])
         if counts != (SAMPLES, SAMPLES, SAMPLES, 0):
-            found.append(f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}")
-    return found
+            differences.append(
+                f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}"
+            )
+    return differences
 
 
 def main() -> None:
@@ -190,20 +192,20 @@ def main() -> None:
         "--seeds", type=int, default=24, help="how much the run has to do (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the order of kills (default: %(default)s)")
-    given = parser.parse_args()
+    options = parser.parse_args()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    print(f"{machine}; {given.kills} kills, {given.seeds} seeds, order {given.seed}")
+    print(f"{machine}; {options.kills} kills, {options.seeds} seeds, order {options.seed}")
     with embedded_range(workers=2) as standing:
-        made = Drill(standing.folder, standing.first)
-        found = drill(made, given.kills, given.seeds, random.Random(given.seed))
-        restarts = sum(party.restarts for party in made.record.parties)
-    if restarts < given.kills:
-        found.append(f"the launcher has seen {restarts} deaths")
-    for mistake in found:
+        drilled = Drill(standing.folder, standing.first)
+        wrong = drill(drilled, options.kills, options.seeds, random.Random(options.seed))
+        restarts = sum(party.restarts for party in drilled.record.parties)
+    if restarts < options.kills:
+        wrong.append(f"the launcher has seen {restarts} deaths")
+    for mistake in wrong:
         print(f"WRONG: {mistake}")
-    if found:
+    if wrong:
         raise SystemExit(1)
-    print(f"the run is done after {given.kills} kills, and every sample was paid once")
+    print(f"the run is done after {options.kills} kills, and every sample was paid once")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from locust.env import Environment
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import NPY, encode_npy
 
-__all__ = ["Attacker"]
+__all__ = ["BudgetAttacker"]
 
 MODEL = os.environ.get("LEAKRANGE_MODEL", "")
 KEY = os.environ.get("LEAKRANGE_KEY", "")
@@ -31,7 +31,7 @@ RELEASE = os.environ.get("LEAKRANGE_RELEASE", "logits")
 
 
 class _Tally:
-    """What the attackers got, all together."""
+    """Count of all attackers' answers together."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -55,13 +55,13 @@ class _Tally:
 tally = _Tally()
 
 
-class Attacker(FastHttpUser):  # type: ignore[misc]
-    """Asks as fast as it is answered, in batches that shrink once a whole one does not fit any more."""
+class BudgetAttacker(FastHttpUser):
+    """Asks as fast as it is answered, in batches that shrink once a whole one no longer fits."""
 
     wait_time = constant(0)
 
     def on_start(self) -> None:
-        """Learn what a sample looks like from the model's card, and draw a batch of noise."""
+        """Read the form of a sample from the model's card, and draw a batch of noise."""
         if not MODEL or not KEY:
             raise SystemExit(
                 "set LEAKRANGE_MODEL and LEAKRANGE_KEY: 'leakrange models list', 'leakrange keys create'"
@@ -76,11 +76,16 @@ class Attacker(FastHttpUser):  # type: ignore[misc]
 
     @task
     def query(self) -> None:
-        """One request; a refusal halves the batch, and the last refusal of a single sample ends the test."""
+        """Send one request; a refusal halves the batch, and the last refusal of a single sample ends the
+        test."""
         path = f"/v1/models/{MODEL}/{RELEASE}"
-        body = encode_npy(self.samples[: self.batch])
+        body: Any = encode_npy(self.samples[: self.batch])  # Locust's types know no bytes
         with self.client.post(
-            path, data=body, headers=self.headers, name=RELEASE, catch_response=True
+            path,
+            data=body,
+            headers=self.headers,
+            name=RELEASE,
+            catch_response=True,
         ) as answer:
             tally.take(answer.status_code, answer.headers, self.batch)
             if answer.status_code == 200:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from clients.cli.embedded.redis_server import redis_url
-from clients.cli.embedded.state import StateFolder
-from clients.cli.main import main
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.embedded.redis_server import redis_url
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.main import main
 from leakrange.service.parties import FLEET_REDIS, RedisUser
 from tests.patience import until
 

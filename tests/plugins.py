@@ -6,22 +6,23 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 __all__ = ["Python", "install", "install_project", "plugged_in"]
 
-Python = Callable[[str, dict[str, str]], subprocess.CompletedProcess[str]]
+Python = Callable[[str, Mapping[str, str | list[str]]], subprocess.CompletedProcess[str]]
 
 
-def install(folder: Path, entry_points: dict[str, str]) -> str:
-    """Install the modules in ``folder`` as a package whose entry points are given as the group of each; gives
-    the ``PYTHONPATH`` of processes that are to find it."""
+def install(folder: Path, entry_points: Mapping[str, str | list[str]]) -> str:
+    """Install the modules in ``folder`` as a package whose entry points are given as the group of each, or
+    its groups; gives the ``PYTHONPATH`` of processes that are to find it."""
     groups: dict[str, dict[str, str]] = {}
-    for module, group in entry_points.items():
-        groups.setdefault(group, {})[module] = module
+    for module, those in entry_points.items():
+        for group in [those] if isinstance(those, str) else those:
+            groups.setdefault(group, {})[module] = module
     return _found(folder, "leakrange-own", "1.2", groups)
 
 
@@ -48,9 +49,9 @@ def _found(folder: Path, name: str, version: str, groups: dict[str, dict[str, st
 @pytest.fixture
 def plugged_in(tmp_path: Path) -> Python:
     """Run code where a package is installed whose modules are the files of ``tmp_path``; its entry points are
-    given as the group of each module."""
+    given as the group of each module, or its groups."""
 
-    def run(code: str, entry_points: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    def run(code: str, entry_points: Mapping[str, str | list[str]]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", code],
             cwd=tmp_path,

@@ -24,7 +24,11 @@ from tests.patience import patience
 class _Server(uvicorn.Server):
     def __init__(self, app: Any, settings: ServiceSettings | None) -> None:
         super().__init__(
-            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2)
+            # A client of httpx leaves a connection after 5 s: a server that waits longer never closes the one
+            # on which a request comes.
+            uvicorn.Config(
+                app, log_config=None, access_log=False, timeout_graceful_shutdown=2, timeout_keep_alive=60
+            )
             if settings is None
             else configuration(app, settings, grace=2)
         )
@@ -84,7 +88,7 @@ def proxy_process(
     told = {"REDIS_URL": redis_url, "OPERATOR_KEY": operator_key, "PROXY_PORT": port, **settings}
     environment = os.environ | {f"LEAKRANGE_{name.upper()}": str(value) for name, value in told.items()}
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.proxy"],
+        [sys.executable, "-m", "leakrange.services.proxy"],
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stderr=subprocess.PIPE,
     )

@@ -35,7 +35,9 @@ def test_the_attack_that_it_adds_passes_its_test_and_can_be_named(plugged_in: Py
     done = plugged_in(f"import pytest, sys; sys.exit(pytest.main({options}))", {module: group})
     assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout + done.stderr
     check = "sys.argv[1:] = ['scenario', 'check', 'scenario.yaml']"
-    done = plugged_in(f"import sys; {check}; from clients.cli.main import main; main()", {module: group})
+    done = plugged_in(
+        f"import sys; {check}; from leakrange.clients.cli.main import main; main()", {module: group}
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError, Exit
 from leakrange.client import Range
 from leakrange.client.embedded import state_path
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["connect", "state_folder"]
@@ -15,14 +15,15 @@ __all__ = ["connect", "state_folder"]
 
 def state_folder(state: Path | None) -> StateFolder:
     """The folder that ``--state`` names, else LEAKRANGE_STATE, else ``.leakrange`` here. Raises
-    `InvalidInput` where that is a file."""
+    `InvalidInput` if that is a file."""
     return StateFolder(state_path(state))
 
 
 def connect(state: Path | None, url: str | None) -> Range:
-    """The range at ``url`` (or LEAKRANGE_URL), else the embedded one of the state folder. Close it.
+    """Connect to the range at ``url`` (or LEAKRANGE_URL), else to the embedded one of the state folder. Close
+    it.
 
-    Raises `CliError` for what is no address, and `Unavailable` where no embedded range runs.
+    Raises `CliError` for an invalid address, and `Unavailable` if no embedded range runs.
     """
     if url is None:
         return Range.embedded(state) if state else Range.find()

@@ -1,7 +1,7 @@
-"""What the command prints: results on standard output, everything that is about them on standard error.
+"""Output of the command: results on standard output, everything else on standard error.
 
 Much of it comes from others: names of models and runs, messages, errors. No such text reaches a terminal with
-characters that would steer it, hide other text or turn its order: they are shown as ``\\x1b`` or ``\\u202e``.
+characters that would steer it, hide other text or turn its order: they are shown as ``\x1b`` or ``\u202e``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.exits import CliError
+from leakrange.clients.cli.exits import CliError
 
 __all__ = [
     "note",
@@ -44,8 +44,8 @@ and separators of lines and paragraphs."""
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """``text`` with every character shown that would steer a terminal; ends of ``lines``, and tabs, may
-    stay."""
+    """Return ``text`` with an escape for every character that would steer a terminal; ends of ``lines``, and
+    tabs, may stay."""
     allowed = "\n\t" if lines else ""
     return "".join(
         each if each in allowed or unicodedata.category(each) not in _STEERING else _shown(each)
@@ -68,7 +68,7 @@ def note(message: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a result that has a form of its own, such as CSV: into a file or a pipe as it is."""
+    """Print a result that has a form of its own, such as CSV: unchanged into a file or a pipe."""
     sys.stdout.write(plain(text, lines=True) if sys.stdout.isatty() else text)
 
 
@@ -79,15 +79,15 @@ def print_json(value: Any) -> None:
     sys.stdout.write(re.sub(r"[^\n -~]", _numbered, written) + "\n")
 
 
-def _numbered(found: re.Match[str]) -> str:
-    if unicodedata.category(found[0]) not in _STEERING:
-        return found[0]
-    units = found[0].encode("utf-16-be")
+def _numbered(match: re.Match[str]) -> str:
+    if unicodedata.category(match[0]) not in _STEERING:
+        return match[0]
+    units = match[0].encode("utf-16-be")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-    """Print the result for people, or the message ``empty`` where there are no rows."""
+    """Print the result for people, or the message ``empty`` if there are no rows."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(Text(plain(column)), overflow="fold")

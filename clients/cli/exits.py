@@ -36,7 +36,8 @@ class CliError(Exception):
 
 
 def told(error: OSError, folder: Path | None = None) -> CliError:
-    """The error for a file that cannot be read or written; a full disk is named by the file or ``folder``."""
+    """Return the error for a file that cannot be read or written; a full disk is named by the file or
+    ``folder``."""
     from leakrange.wire.disk import is_full, storage_full
 
     if not is_full(error):
@@ -49,8 +50,7 @@ _CODES = {422: Exit.USAGE, 502: Exit.UNREACHABLE, 503: Exit.UNREACHABLE}
 
 
 def refusal(error: LeakrangeError) -> CliError:
-    """The error for what a range, or the library, does not take; with every field of what was sent that is
-    wrong."""
+    """Return the error for input that a range, or the library, refuses, with every wrong field."""
     if isinstance(error, StorageFull):
         return CliError(error.detail, code=Exit.FAILED, hint="free space there, then do it again")
     damaged = isinstance(error, DamagedFile)

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 import leakrange
-from clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
-from clients.cli.commands.audit import audit
-from clients.cli.commands.compare import compare
-from clients.cli.commands.federation import federation
-from clients.cli.commands.load import load
-from clients.cli.commands.reproduce import reproduce
-from clients.cli.commands.trace import trace
-from clients.cli.console import problem, say
-from clients.cli.exits import CliError, Exit, refusal, told
+from leakrange.clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
+from leakrange.clients.cli.commands.audit import audit
+from leakrange.clients.cli.commands.compare import compare
+from leakrange.clients.cli.commands.federation import federation
+from leakrange.clients.cli.commands.load import load
+from leakrange.clients.cli.commands.reproduce import reproduce
+from leakrange.clients.cli.commands.trace import trace
+from leakrange.clients.cli.console import problem, say
+from leakrange.clients.cli.exits import CliError, Exit, refusal, told
 from leakrange.wire.errors import LeakrangeError
 
 __all__ = ["app", "main"]
@@ -71,7 +71,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; what can be foreseen ends with a message and an exit code, not with a traceback."""
+    """Run the command; expected failures end with a message and an exit code, not with a traceback."""
     try:
         app()
     except CliError as error:

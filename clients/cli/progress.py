@@ -7,21 +7,14 @@ from contextlib import suppress
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from clients.cli.console import note, plain, screen
 from leakrange.client import Event, Range
+from leakrange.clients.cli.console import note, plain, screen
+from leakrange.jobs.step import label, steps
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.runs import Count, RunView
 
 __all__ = ["watch"]
 
-ORDER = ("train", "stream", "probe", "fit", "audit")
-LABELS = {
-    "train": "training",
-    "stream": "users' uploads",
-    "probe": "probing",
-    "fit": "fitting attacks",
-    "audit": "audits",
-}
 ASK_EVERY, LINE_EVERY = 0.5, 10.0
 
 
@@ -44,7 +37,7 @@ def watch(place: Range, run: str) -> RunView:
 
 
 def _counts(view: RunView) -> dict[str, Count]:
-    """By kind of job, and of the trials, in their order."""
+    """Return the counts by kind of job and those of the trials, in their order."""
     counts = {**view.jobs, "trials": view.trials}
     return {kind: counts[kind] for kind in sorted(counts, key=_rank)}
 
@@ -81,8 +74,8 @@ class _Bars:
             if count.total == 0:
                 continue
             if kind not in self._bars:
-                label = LABELS.get(kind, plain(kind))
-                self._bars[kind] = self._progress.add_task("", label=label, message="", total=count.total)
+                words = plain(label(kind))
+                self._bars[kind] = self._progress.add_task("", label=words, message="", total=count.total)
             bar = self._bars[kind]
             finished = count.done + count.failed
             self._progress.update(bar, completed=finished, total=count.total)
@@ -95,7 +88,7 @@ class _Lines:
     """The counts every ten seconds, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._said = time.monotonic()
+        self._noted_at = time.monotonic()
         self._last = ""
         self._failures: set[str] = set()
 
@@ -114,17 +107,18 @@ class _Lines:
     def view(self, view: RunView) -> None:
         now = time.monotonic()
         final = view.state not in ("queued", "running")
-        if now - self._said < LINE_EVERY and not final:
+        if now - self._noted_at < LINE_EVERY and not final:
             return
         parts = [f"{kind} {count.done + count.failed}/{count.total}" for kind, count in _counts(view).items()]
         line = f"{view.state}: {', '.join(parts)}"
         if line != self._last:
             note(line)
-            self._said, self._last = now, line
+            self._noted_at, self._last = now, line
 
 
 def _rank(kind: str) -> tuple[int, str]:
-    return (len(ORDER) + (kind == "trials"), kind) if kind not in ORDER else (ORDER.index(kind), kind)
+    step = steps.get(kind)
+    return (10**6 + (kind == "trials") if step is None else step.rank, kind)
 
 
 def _short(message: str, width: int = 60) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.exits import CliError, Exit
 
 __all__ = ["mistake_lines", "read_scenario"]
 
 
 def read_scenario(path: Path) -> bytes:
-    """The file's bytes; raises `CliError` where it cannot be read."""
+    """Return the file's bytes; raises `CliError` if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -20,7 +20,8 @@ def read_scenario(path: Path) -> bytes:
 
 
 def mistake_lines(path: Path, mistakes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Each mistake as ``file:line:column: message``; those without a place name their field instead."""
+    """Return each mistake as ``file:line:column: message``; those without a place name their field
+    instead."""
     return tuple(_line(path, mistake) for mistake in mistakes)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["Step", "lines", "read", "trees"]
+__all__ = ["TraceStep", "lines", "read", "trees"]
 
 Span = dict[str, Any]
 """One line of `leakrange.service.exporting.JsonLines`."""
@@ -18,34 +18,34 @@ SHOWN = 3
 
 
 @dataclass
-class Step:
+class TraceStep:
     """A span and what it led to: the spans within it, and the traces that it began."""
 
     span: Span
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TraceStep] = field(default_factory=list)
 
     def told(self) -> dict[str, Any]:
-        """As JSON: the span, and its ``steps``."""
+        """Return the step as JSON: the span, and its ``steps``."""
         return {**self.span, "steps": [step.told() for step in self.steps]}
 
 
 def read(folder: Path) -> list[Span]:
-    """All spans of a folder, by their beginning. A line that is not whole is left out: its writer was
+    """Read all spans of a folder, by their beginning. An incomplete line is left out: its writer was
     killed."""
-    found = []
+    spans = []
     for file in folder.glob("*.jsonl"):
         for line in file.read_bytes().splitlines():
             try:
-                found.append(orjson.loads(line))
+                spans.append(orjson.loads(line))
             except orjson.JSONDecodeError:
                 continue
-    return sorted(found, key=lambda span: span["at"])
+    return sorted(spans, key=lambda span: span["at"])
 
 
-def trees(spans: Sequence[Span], wanted: str) -> list[Step]:
-    """The trees of a run, or of the trace with that id: a span stands below its parent, and one that began a
-    trace of its own below the span that it is linked to. Empty where nothing is known of it."""
-    steps = {span["span"]: Step(span) for span in spans}
+def trees(spans: Sequence[Span], wanted: str) -> list[TraceStep]:
+    """Build the trees of a run, or of the trace with that id: a span stands below its parent, and one that
+    began a trace of its own below the span that it is linked to. Empty if nothing is known of it."""
+    steps = {span["span"]: TraceStep(span) for span in spans}
     traces = {span["trace"] for span in spans if wanted in (span["trace"], span["attributes"].get("run"))}
     tops = []
     for step in steps.values():
@@ -60,9 +60,10 @@ def trees(spans: Sequence[Span], wanted: str) -> list[Step]:
     return tops
 
 
-def lines(steps: Sequence[Step], *, every: bool, depth: int = 0) -> Iterator[str]:
-    """The trees for people, a line each step; of many with one name the first few, unless ``every``."""
-    seen: dict[tuple[str, str], list[Step]] = {}
+def lines(steps: Sequence[TraceStep], *, every: bool, depth: int = 0) -> Iterator[str]:
+    """Format the trees for people, one line per step; of many steps with one name the first few, unless
+    ``every``."""
+    seen: dict[tuple[str, str], list[TraceStep]] = {}
     for step in steps:
         alike = seen.setdefault((step.span["party"], step.span["name"]), [])
         alike.append(step)
@@ -79,6 +80,6 @@ def _line(span: Span, depth: int) -> str:
     shown = {
         name: value for name, value in span["attributes"].items() if name in ("model", "samples", "trial")
     }
-    told = "".join(f" {name}={value}" for name, value in shown.items())
+    details = "".join(f" {name}={value}" for name, value in shown.items())
     failed = f" failed: {span['error'] or 'no reason given'}" if "error" in span else ""
-    return f"{'  ' * depth}{span['party']}: {span['name']} {span['seconds'] * 1e3:.1f} ms{told}{failed}"
+    return f"{'  ' * depth}{span['party']}: {span['name']} {span['seconds'] * 1e3:.1f} ms{details}{failed}"

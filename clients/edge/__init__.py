@@ -1,1 +1,1 @@
-"""An edge client: runs a downloaded model on the device and uploads outputs, or samples, but obfuscated."""
+"""An edge client: it runs a downloaded model on the device and uploads outputs, or obfuscated samples."""

@@ -1,9 +1,9 @@
-"""``python -m clients.edge``: one edge client in one process."""
+"""``python -m leakrange.clients.edge``: one edge client in one process."""
 
 from __future__ import annotations
 
-from clients.edge.main import create_edge
-from clients.edge.settings import EdgeSettings
+from leakrange.clients.edge.main import create_edge
+from leakrange.clients.edge.settings import EdgeSettings
 from leakrange.service.logs import configure_logs
 from leakrange.service.serving import serve
 from leakrange.service.settings import read_settings
@@ -11,7 +11,7 @@ from leakrange.service.traces import configure_traces
 
 
 def main() -> None:
-    """Read the environment and serve until told to stop."""
+    """Read the environment and serve until stopped."""
     settings = read_settings(EdgeSettings, "edge client")
     configure_logs("edge", settings.log_level)
     configure_traces("edge", settings.traces)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -12,20 +13,21 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.security import HTTPBearer
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
-from clients.edge.auditor import Auditor
-from clients.edge.metrics import EdgeMetrics
-from clients.edge.sessions import Sessions
-from clients.edge.settings import EdgeSettings
 from leakrange import tracing
+from leakrange.clients.edge.auditor import Auditor
+from leakrange.clients.edge.metrics import EdgeMetrics
+from leakrange.clients.edge.sessions import Sessions
+from leakrange.clients.edge.settings import EdgeSettings
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device, check_upload
 from leakrange.devices.enrolment import Enrolment, Enrolments
 from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.session import Session, SessionReply
+from leakrange.jobs.steps.stream import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
+from leakrange.strict import Strict
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.errors import BudgetExhausted, Forbidden, InvalidInput, UnknownModel
 from leakrange.wire.openapi import BINARY, sample_body
@@ -40,17 +42,15 @@ __all__ = ["EnrolmentReply", "EnrolmentRequest", "edge_routes"]
 ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
-class EnrolmentRequest(BaseModel):
+class EnrolmentRequest(Strict):
     """The provider and model that the local app is to use, and the defences that run on this device.
 
     ``release`` is the kind of release that is uploaded; None: the model's default. ``obfuscators`` has the
     SHA-256 of the file of each trained obfuscator that ``defence`` names, by its digest; the device fetches
     it from ``url``. ``budget`` is the number of samples that the local app may have obfuscated for its user
-    (None: any number), those of earlier enrolments with the same key and model counted. With ``audit`` the
-    device enrols only if the model passes; where it has a plan of its own, that one holds.
+    (None: any number), with those of earlier enrolments with the same key and model. With ``audit`` the
+    device enrols only if the model passes; a plan of the device's own takes precedence.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     url: str
     api_key: SecretStr | None = None
@@ -76,7 +76,7 @@ class EnrolmentReply(BaseModel):
 
 
 class _App:
-    """What the local app uses under one model name."""
+    """The resources of the local app under one model name."""
 
     def __init__(
         self,
@@ -85,7 +85,8 @@ class _App:
         chain: DefenceChain,
         spent: Counter[tuple[str, str | None]],
     ) -> None:
-        """``spent``: samples obfuscated by model and key, over all enrolments of this device."""
+        """Keep the resources; ``spent``: samples obfuscated by model and key, over all enrolments of this
+        device."""
         self.url = request.url
         self.key = request.api_key.get_secret_value() if request.api_key else None
         self.enrolment = enrolment
@@ -97,14 +98,14 @@ class _App:
 
     @property
     def balance(self) -> dict[str, str]:
-        """``RateLimit-*`` headers; nothing where there is no budget."""
+        """The ``RateLimit-*`` headers; none where there is no budget."""
         if self.budget is None:
             return {}
         remaining = max(0, self.budget - self._spent[self._account])
         return {"RateLimit-Limit": str(self.budget), "RateLimit-Remaining": str(remaining)}
 
     def spend(self, samples: int) -> None:
-        """Count samples of the local app's user; raises `BudgetExhausted`."""
+        """Count samples of the local app's user. Raises `BudgetExhausted`."""
         spent = self._spent[self._account]
         if self.budget is not None and spent + samples > self.budget:
             remaining = max(0, self.budget - spent)
@@ -117,7 +118,7 @@ class _App:
         self._spent[self._account] += samples
 
     def refund(self, samples: int) -> None:
-        """Count them no more: they were not obfuscated."""
+        """Undo the count of samples that were not obfuscated."""
         self._spent[self._account] -= samples
 
     def reply(self) -> EnrolmentReply:
@@ -134,30 +135,41 @@ class _App:
             bytes=self.enrolment.size,
         )
 
+    def answer(self, samples: NDArray[Any], media: str) -> Response:
+        """Obfuscated samples for the local app."""
+        if media == NPY:
+            return Response(encode_npy(samples), media_type=NPY, headers=self.balance)
+        card = self.enrolment.card
+        release = {"model": card.name, "version": card.version, "release": "sample", "values": samples}
+        content = orjson.dumps(release, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Response(content, media_type=JSON, headers=self.balance)
+
     def check(self, request: Request, operator: SecretStr) -> None:
         """Raise `Forbidden` unless the request shows the key of the enrolment, or that of the operator where
         the enrolment has none."""
-        given = bearer(request.headers.get("authorization"))
-        if not hmac.compare_digest(given.encode(), (self.key or operator.get_secret_value()).encode()):
+        token = bearer(request.headers.get("authorization"))
+        if not hmac.compare_digest(token.encode(), (self.key or operator.get_secret_value()).encode()):
             raise Forbidden(
                 "this device works for the user who is enrolled",
                 hint="send the key that the enrolment was made with",
             )
 
 
-def _enrolled(apps: dict[str, _App], model: str) -> _App:
+def _enrolled(apps: Mapping[str, _App], model: str, request: Request, operator: SecretStr) -> _App:
+    """The app of that model. Raises `UnknownModel`, and `Forbidden` as `_App.check` does."""
     if model not in apps:
         raise UnknownModel(
             f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
         )
+    apps[model].check(request, operator)
     return apps[model]
 
 
 async def _samples(request: Request, spec: SampleSpec, most: int) -> NDArray[Any]:
-    """Those of the body (B, *shape)."""
+    """The samples of the body (B, *shape)."""
     body = await request.body()
-    read = sample_steps(request.headers.get("content-type"), body, spec=spec, most=most)
-    return await in_turns(read, len(body))
+    steps = sample_steps(request.headers.get("content-type"), body, spec=spec, most=most)
+    return await in_turns(steps, len(body))
 
 
 def edge_routes(
@@ -176,13 +188,12 @@ def edge_routes(
     async def check(request: Request) -> None:
         check_operator(request.headers.get("authorization"), settings.operator_key)
 
-    bearer_scheme = Depends(HTTPBearer(auto_error=False))
-    operator = [Depends(check), bearer_scheme]
-    router = APIRouter(prefix="/v1", tags=["edge"])
+    router = APIRouter(prefix="/v1", tags=["edge"], dependencies=[Depends(HTTPBearer(auto_error=False))])
+    operator = [Depends(check)]
 
     @router.post("/enrolments", dependencies=operator)
     async def enrol(request: EnrolmentRequest) -> EnrolmentReply:
-        """Download a model, check, load and maybe audit it, and let the local app use it. A repetition
+        """Download a model, check it, load it and maybe audit it, and let the local app use it. A repetition
         changes nothing."""
         key = request.api_key.get_secret_value() if request.api_key else None
         enrolment = await enrolments.current(request.url, key, request.model)
@@ -193,20 +204,35 @@ def edge_routes(
         metrics.enrolled.set(len(enrolments))
         return app.reply()
 
-    @router.post(
-        "/models/{model}/decisions",
-        openapi_extra={"requestBody": sample_body()},
-        dependencies=[bearer_scheme],
-    )
+    @router.post("/sessions", dependencies=operator)
+    async def play(order: Session) -> SessionReply:
+        """Let the simulated users of a span use the app once. The reply holds their true labels."""
+        reply = await sessions.play(order)
+        metrics.enrolled.set(len(enrolments))
+        return reply
+
+    router.include_router(_local_app(settings, enrolments, device, metrics, apps))
+    return router
+
+
+def _local_app(
+    settings: EdgeSettings,
+    enrolments: Enrolments,
+    device: Device,
+    metrics: EdgeMetrics,
+    apps: Mapping[str, _App],
+) -> APIRouter:
+    """What the local app asks this device for."""
+    router = APIRouter(prefix="/models/{model}")
+
+    @router.post("/decisions", openapi_extra={"requestBody": sample_body()})
     async def decide(model: str, request: Request) -> Decisions:
         """For the local app: run the model here, send its outputs, and return the provider's decisions.
 
         Needs the key of the enrolment, or the operator's where the enrolment has none.
         """
-        app = _enrolled(apps, model)
-        app.check(request, settings.operator_key)
-        card = app.enrolment.card
-        samples = await _samples(request, card.input, settings.max_batch)
+        app = _enrolled(apps, model, request, settings.operator_key)
+        samples = await _samples(request, app.enrolment.card.input, settings.max_batch)
         upload = uuid4().hex
         with tracing.outward("upload", model=model, samples=len(samples)):
             with tracing.span("on device"):
@@ -214,12 +240,11 @@ def edge_routes(
             client = enrolments.client(app.url, app.key)
             decisions = await client.upload(model, app.release, values, idempotency_key=upload)
         metrics.uploaded(model, len(values), len(encode_npy(values)))
-        return Decisions(model=model, version=card.version, decisions=decisions)
+        return Decisions(model=model, version=app.enrolment.card.version, decisions=decisions)
 
     @router.post(
-        "/models/{model}/sample",
+        "/sample",
         openapi_extra={"requestBody": sample_body()},
-        dependencies=[bearer_scheme],
         response_model=Releases,
         responses={200: {"content": {NPY: BINARY}}},
     )
@@ -228,16 +253,14 @@ def edge_routes(
 
         Needs the key of the enrolment, as decisions do, and uses its budget.
         """
-        app = _enrolled(apps, model)
-        app.check(request, settings.operator_key)
-        wanted = negotiate(request.headers.get("accept"))
+        app = _enrolled(apps, model, request, settings.operator_key)
+        accepted = negotiate(request.headers.get("accept"))
         if not app.chain.inputs:
             raise InvalidInput(
                 f"this device changes no samples for {model!r}",
                 hint="enrol with an input defence, e.g. [{'gaussian-input': 0.5}]",
             )
-        card = app.enrolment.card
-        samples = await _samples(request, card.input, settings.max_batch)
+        samples = await _samples(request, app.enrolment.card.input, settings.max_batch)
         app.spend(len(samples))
         try:
             chain = DefenceChain(inputs=app.chain.inputs)
@@ -245,17 +268,6 @@ def edge_routes(
         except BaseException:
             app.refund(len(samples))
             raise
-        if wanted == NPY:
-            return Response(encode_npy(values), media_type=NPY, headers=app.balance)
-        told = {"model": model, "version": card.version, "release": "sample", "values": values}
-        content = orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY)
-        return Response(content, media_type=JSON, headers=app.balance)
-
-    @router.post("/sessions", dependencies=operator)
-    async def play(order: Session) -> SessionReply:
-        """Let the simulated users of a span use the app once. The reply holds their true labels."""
-        reply = await sessions.play(order)
-        metrics.enrolled.set(len(enrolments))
-        return reply
+        return app.answer(values, accepted)
 
     return router

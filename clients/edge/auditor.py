@@ -1,4 +1,4 @@
-"""Audits on the device: what it does not trust, it does not use."""
+"""Audits on the device, which uses no model that it does not trust."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from leakrange.wire.errors import SuspiciousModel
 __all__ = ["Auditor"]
 
 REMEMBERED = 256
-log = structlog.get_logger("clients.edge.auditor")
+log = structlog.get_logger("leakrange.clients.edge.auditor")
 
 
 class Auditor:
-    """Audits downloaded models itself, with labelled samples of its own: so it trusts no verdict of others.
+    """Audits downloaded models on the device, with its own labelled samples: so it trusts nobody else's
+    verdict.
 
-    ``own`` is the plan by which it audits every model; without one, each request says by which, if by any.
-    A verdict is kept by the SHA-256 of the model's file and the plan.
+    ``plan`` is the plan by which it audits every model; without one, a request may name a plan. A verdict is
+    cached by the SHA-256 of the model's file and the plan.
     """
 
-    def __init__(self, own: AuditPlan | None) -> None:
-        self._own = own
+    def __init__(self, plan: AuditPlan | None) -> None:
+        self._plan = plan
         self._verdicts: OrderedDict[tuple[str, str], asyncio.Task[Verdict]] = OrderedDict()
 
-    async def check(self, enrolment: Enrolment, asked: AuditPlan | None) -> None:
-        """Raise `SuspiciousModel` for a model that does not pass, and what an audit raises where it cannot be
+    async def check(self, enrolment: Enrolment, requested: AuditPlan | None) -> None:
+        """Raise `SuspiciousModel` for a model that does not pass, and the errors of an audit that cannot be
         made: a model that cannot be audited is not used either."""
-        plan = self._own or asked
+        plan = self._plan or requested
         if plan is None:
             return
         verdict = await self._verdict(enrolment, plan)
         if verdict.conclusion == "passes":
             return
-        said = [finding.meaning for finding in verdict.findings if finding.conclusion != "passes"]
+        meanings = [finding.meaning for finding in verdict.findings if finding.conclusion != "passes"]
         raise SuspiciousModel(
-            f"the model {enrolment.card.name!r} did not pass this device's audit: {' '.join(said)}",
+            f"the model {enrolment.card.name!r} did not pass this device's audit: {' '.join(meanings)}",
             sha256=verdict.subject.sha256,
             conclusion=verdict.conclusion,
             findings=[

@@ -9,11 +9,11 @@ import torch
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from clients.edge.api import edge_routes
-from clients.edge.auditor import Auditor
-from clients.edge.metrics import EdgeMetrics
-from clients.edge.sessions import Sessions
-from clients.edge.settings import EdgeSettings
+from leakrange.clients.edge.api import edge_routes
+from leakrange.clients.edge.auditor import Auditor
+from leakrange.clients.edge.metrics import EdgeMetrics
+from leakrange.clients.edge.sessions import Sessions
+from leakrange.clients.edge.settings import EdgeSettings
 from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
 from leakrange.devices.obfuscators import Obfuscators

@@ -1,4 +1,4 @@
-"""Sessions: simulated users use the app once. Their true labels go to the controller alone."""
+"""Sessions, in which simulated users use the app once. Their true labels go to the controller alone."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 import structlog
 from numpy.typing import NDArray
 
-from clients.edge.auditor import Auditor
-from clients.edge.metrics import EdgeMetrics
 from leakrange import tracing
+from leakrange.clients.edge.auditor import Auditor
+from leakrange.clients.edge.metrics import EdgeMetrics
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
 from leakrange.devices.obfuscators import Obfuscators
-from leakrange.jobs.session import Session, SessionReply
+from leakrange.jobs.steps.stream import Session, SessionReply
 from leakrange.wire.errors import Conflict, InvalidInput
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import encode_npy, from_text
 
 __all__ = ["Sessions"]
 
-log = structlog.get_logger("clients.edge.sessions")
+log = structlog.get_logger("leakrange.clients.edge.sessions")
 REMEMBERED = 1024
-"""Replies kept for repeated requests. An older session is done again, with the same result."""
+"""Number of replies kept for repeated requests. An older session is played again, with the same result."""
 
 
 class Sessions:
-    """Does each session once: a repeated request gets the same reply, during the session or after it."""
+    """Plays each session once: a repeated request gets the same reply, during the session or after it."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Sessions:
     async def play(self, order: Session) -> SessionReply:
         """The reply to a session.
 
-        Raises what the provider, the proxy or the data set raise, `SuspiciousModel` for a model that does not
-        pass the session's audit, and `Conflict` for another session under the same upload id.
+        Raises the errors of the provider, the proxy or the data set, `SuspiciousModel` for a model that does
+        not pass the session's audit, and `Conflict` for another session under the same upload id.
         """
         first, task = self._done.get(order.upload, (order, None))
         if task is not None and task.done() and (task.cancelled() or task.exception() is not None):
-            first, task = order, None  # what failed left nothing behind
+            first, task = order, None  # a failed session left nothing behind
         if first != order:
             raise Conflict(f"another session has the upload id {order.upload!r}", hint="give each its own")
         if task is None:
@@ -67,7 +67,7 @@ class Sessions:
         chain = DefenceChain.parse(order.defence, outputs_at="device")
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
         await self._auditor.check(enrolment, order.audit)
-        samples, labels = await asyncio.to_thread(_brought, order, enrolment.card.input)
+        samples, labels = await asyncio.to_thread(_user_samples, order, enrolment.card.input)
         client = self._enrolments.client(order.url, order.api_key)
         chain = await self._obfuscators.bound(chain, client, order.obfuscators)
         with tracing.outward("upload", model=order.model, samples=len(samples)):
@@ -87,13 +87,13 @@ class Sessions:
         )
 
 
-def _brought(order: Session, spec: SampleSpec) -> tuple[NDArray[Any], dict[str, list[int]]]:
-    """The users' samples and what is known of them. Raises `InvalidInput` for samples that the model does not
-    take, and what the data set raises."""
+def _user_samples(order: Session, spec: SampleSpec) -> tuple[NDArray[Any], dict[str, list[int]]]:
+    """The users' samples and their known labels. Raises `InvalidInput` for samples that the model does not
+    take, and the errors of the data set."""
     if order.span is not None:
         data, chosen = span_of(order.span)
-        known = {**data.labels, NEAR_COPIES: data.group}
-        return data.values[chosen], {name: labels[chosen].tolist() for name, labels in known.items()}
+        columns = {**data.labels, NEAR_COPIES: data.group}
+        return data.values[chosen], {name: labels[chosen].tolist() for name, labels in columns.items()}
     samples = from_text(order.samples or "")
     if samples.dtype != spec.dtype or samples.shape[1:] != spec.shape or not len(samples):
         raise InvalidInput(

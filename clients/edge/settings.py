@@ -1,4 +1,4 @@
-"""What an edge client reads from its environment."""
+"""The settings of an edge client, from its environment."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class EdgeSettings(ServiceSettings):
     enrolled: Positive = 16
     """Models, and trained input defences, kept in memory; beyond that the least recently used is dropped."""
     obfuscator_bytes: Positive = 2**30
-    """Most bytes that the files of these defences have together; the one in use is kept in any case."""
+    """Most bytes of the files of these defences together; the one in use is kept in any case."""
     attempts: Positive = 8
     """Attempts of a request while the provider or proxy is away, over some twenty seconds."""
     threads: Positive = 1
     """Torch threads."""
     audit: AuditPlan | None = None
-    """Use no model that does not pass this audit (JSON); None: where a request says so, by the plan in it."""
+    """Use no model that does not pass this audit (JSON); None: a request may name a plan."""

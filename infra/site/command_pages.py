@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from words import cell, code, sentence
 
-from clients.cli.main import EPILOG, app
+from leakrange.clients.cli.main import EPILOG, app
 
 __all__ = ["page"]
 

@@ -44,14 +44,14 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
-    from clients.edge.main import create_edge
-    from clients.edge.settings import EdgeSettings
-    from services.controller.main import controller
-    from services.controller.settings import ControllerSettings
-    from services.provider.main import create_provider
-    from services.provider.settings import ProviderSettings
-    from services.proxy.main import proxy
-    from services.proxy.settings import ProxySettings
+    from leakrange.clients.edge.main import create_edge
+    from leakrange.clients.edge.settings import EdgeSettings
+    from leakrange.services.controller.main import controller
+    from leakrange.services.controller.settings import ControllerSettings
+    from leakrange.services.provider.main import create_provider
+    from leakrange.services.provider.settings import ProviderSettings
+    from leakrange.services.proxy.main import proxy
+    from leakrange.services.proxy.settings import ProxySettings
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

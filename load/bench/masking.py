@@ -1,6 +1,6 @@
 """What secure aggregation costs: milliseconds a round, of a device and of the server.
 
-    python -m load.bench.masking [--parameters 10688] [--participants 5 10 50 100] [--runs 20]
+    python -m leakrange.load.bench.masking [--parameters 10688] [--participants 5 10 50 100] [--runs 20]
 
 A device encodes its parameters and makes a mask with each other participant; the server adds up. ``lost`` is
 what it takes the server beyond that to take the masks of one lost device out. Medians of CPU time of one
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from leakrange.federation.masking import encoded, masked, pair_seed, unmasked
-from load.bench.harness import machine, with_allocator
+from leakrange.load.bench.harness import machine, with_allocator
 
 __all__ = ["main"]
 
@@ -25,10 +25,10 @@ def median(part: Callable[[], object], runs: int) -> float:
     """Milliseconds of CPU time."""
     took = []
     for run in range(runs + 2):
-        begun = time.thread_time()
+        began = time.thread_time()
         part()
         if run >= 2:
-            took.append(time.thread_time() - begun)
+            took.append(time.thread_time() - began)
     return float(np.median(took)) * 1e3
 
 
@@ -38,7 +38,7 @@ def measure(parameters: int, participants: int, runs: int) -> dict[str, float]:
     seeds = {other: pair_seed(b"secret of a pair", other) for other in range(1, participants)}
     words = encoded(values, participants)
     answers = [masked(words, 0, {})] * participants
-    revealed = [(one, participants, seeds.get(one, b"seed")) for one in range(participants)]
+    revealed = [(device, participants, seeds.get(device, b"seed")) for device in range(participants)]
     alone = median(lambda: unmasked(answers, []), runs)
     return {
         "device": median(lambda: masked(encoded(values, participants), 0, seeds), runs),
@@ -53,13 +53,13 @@ def main() -> None:
     parser.add_argument("--parameters", type=int, default=10_688)
     parser.add_argument("--participants", type=int, nargs="+", default=[5, 10, 50, 100])
     parser.add_argument("--runs", type=int, default=20)
-    given = parser.parse_args()
-    with_allocator("load.bench.masking")
+    options = parser.parse_args()
+    with_allocator("leakrange.load.bench.masking")
     with machine("numpy"):
-        for participants in given.participants:
-            found = measure(given.parameters, participants, given.runs)
-            told = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
-            print(f"{given.parameters} parameters, {participants} participants: {told} ms", flush=True)
+        for participants in options.participants:
+            times = measure(options.parameters, participants, options.runs)
+            text = ", ".join(f"{name} {value:.2f}" for name, value in times.items())
+            print(f"{options.parameters} parameters, {participants} participants: {text} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What PASS costs a device: the embedding f, the draw beyond it, and all of it.
 
-    python -m load.bench.obfuscation [--batch 1 256] [--substitutes 4096] [--runs 200] [--json]
+    python -m leakrange.load.bench.obfuscation [--batch 1 256] [--substitutes 4096] [--runs 200] [--json]
 
 Samples are as of ``fsdd`` (series of 98 × 40), weights are random: neither decides the time. The parts take
 turns on one thread, and figures are medians over the runs of its CPU time in milliseconds: other work on the
@@ -24,8 +24,7 @@ from leakrange.data.sets.fsdd import Fsdd
 from leakrange.defences.input.substitution import Pass, PassParameters
 from leakrange.defences.substitutes.net import BATCH, Substitution
 from leakrange.defences.trained import DefenceConfig
-from leakrange.jobs.recipe import NetSpec
-from load.bench.harness import machine, with_allocator
+from leakrange.load.bench.harness import machine, with_allocator
 
 __all__ = ["main"]
 
@@ -36,23 +35,23 @@ LIMIT = 10.0
 
 
 def obfuscator(link: Pass) -> Substitution:
-    """What devices run, with random weights and substitutes."""
-    given, spec = link.parameters, Fsdd.spec
+    """The obfuscator that devices run, with random weights and substitutes."""
+    parameters, spec = link.parameters, Fsdd.spec
     torch.manual_seed(0)
     config = DefenceConfig(
         defence=link.name,
-        parameters=given.model_dump(mode="json"),
-        net=NetSpec(name=given.net, width=given.width),
+        parameters=parameters.model_dump(mode="json"),
+        net=link.net(spec),
         input=spec,
-        size={"substitutes": given.substitutes},
+        size={"substitutes": parameters.substitutes},
     )
-    module = link.build(given, config).eval().requires_grad_(False)
+    module = link.build(parameters, config).eval().requires_grad_(False)
     module.substitutes.normal_(MEAN, DEVIATION)
     return module
 
 
 def measure(link: Pass, module: Substitution, batch: int, runs: int) -> dict[str, float]:
-    """Median milliseconds of each part for so many samples, of which no more than `BATCH` are looked at
+    """Median milliseconds of each part for so many samples, of which at most `BATCH` are processed
     together."""
     draw = np.random.default_rng(0)
     samples = Fsdd.spec.nearest(draw.normal(MEAN, DEVIATION, (batch, *Fsdd.spec.shape)))
@@ -80,12 +79,12 @@ def measure(link: Pass, module: Substitution, batch: int, runs: int) -> dict[str
     took = np.empty((runs, len(parts)))
     for row in range(-(runs // 10), runs):  # a tenth more, to warm up
         for column, part in enumerate(parts.values()):
-            begun = time.thread_time()
+            began = time.thread_time()
             part()
-            took[row, column] = time.thread_time() - begun
-    found = dict(zip(parts, np.median(took, axis=0) * 1e3, strict=True))
-    found["beyond"] = float(np.median(took[:, -1] - took[:, 0]) * 1e3)
-    return {"batch": batch, **{name: round(float(value), 3) for name, value in found.items()}}
+            took[row, column] = time.thread_time() - began
+    medians = dict(zip(parts, np.median(took, axis=0) * 1e3, strict=True))
+    medians["beyond"] = float(np.median(took[:, -1] - took[:, 0]) * 1e3)
+    return {"batch": batch, **{name: round(float(value), 3) for name, value in medians.items()}}
 
 
 def main() -> None:
@@ -97,28 +96,28 @@ def main() -> None:
     parser.add_argument("--width", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--json", action="store_true", help="print nothing but the figures, a line a batch")
-    given = parser.parse_args()
-    with_allocator("load.bench.obfuscation")
+    options = parser.parse_args()
+    with_allocator("leakrange.load.bench.obfuscation")
     torch.set_num_threads(1)
     link = Pass(
         PassParameters(
             private="speaker",
             useful="digit",
-            net=given.net,
-            width=given.width,
-            substitutes=given.substitutes,
+            net=options.net,
+            width=options.width,
+            substitutes=options.substitutes,
         )
     )
     module = obfuscator(link)
-    found = []
-    with nullcontext() if given.json else machine("torch", "numpy"):
-        for batch in given.batch:
-            found.append(measure(link, module, batch, given.runs))
-            if given.json:
-                print(json.dumps(found[-1]), flush=True)
+    figures = []
+    with nullcontext() if options.json else machine("torch", "numpy"):
+        for batch in options.batch:
+            figures.append(measure(link, module, batch, options.runs))
+            if options.json:
+                print(json.dumps(figures[-1]), flush=True)
             else:
-                print(", ".join(f"{name} {value:g}" for name, value in found[-1].items()), flush=True)
-    raise SystemExit(0 if all(each["beyond"] < LIMIT * -(-each["batch"] // BATCH) for each in found) else 1)
+                print(", ".join(f"{name} {value:g}" for name, value in figures[-1].items()), flush=True)
+    raise SystemExit(0 if all(each["beyond"] < LIMIT * -(-each["batch"] // BATCH) for each in figures) else 1)
 
 
 if __name__ == "__main__":

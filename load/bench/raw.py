@@ -1,4 +1,4 @@
-"""Whole bodies on raw ASGI, for servers that must cost as little as they can."""
+"""Whole bodies on raw ASGI, for servers that must cost as little as possible."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ async def whole_body(receive: Receive) -> bytes:
 
 async def answer(send: Send, status: int, media: str, content: bytes) -> None:
     """Send a whole answer of that media type."""
-    told = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    headers = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})

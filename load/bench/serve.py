@@ -1,4 +1,6 @@
-"""How fast a provider answers, beside other servers with the same net: ``python -m load.bench.serve``.
+"""How fast a provider answers, beside other servers with the same net.
+
+    python -m leakrange.load.bench.serve
 
 Our provider, LitServe, BentoML and a plain FastAPI endpoint serve one untrained net, each on the first core;
 the client is on the second. They take turns, round by round, and so does the net alone. Told are medians of
@@ -31,28 +33,28 @@ import torch
 
 from leakrange.allocator import ALLOCATOR
 from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.load.bench.contenders import ENCODINGS, PEERS, BenchRequest, peer, request_of
+from leakrange.load.bench.harness import cpu_seconds, free_port, machine, running
+from leakrange.load.bench.light import ask
 from leakrange.nets import nets
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
-from load.bench.contenders import ENCODINGS, PEERS, Asked, asked, peer
-from load.bench.harness import cpu_seconds, free_port, machine, running
-from load.bench.light import ask
 
 __all__ = ["main", "make_artifact", "provider"]
 
 PACKAGES = ("torch", "numpy", "fastapi", "uvicorn")
 OURS = "leakrange"
 SERVER, CLIENT = 0, 1
-"""Cores."""
+"""Cores of the server and of the client."""
 
 
 def make_artifact(
     folder: Path, size: int, decoder: Decoder | None = None, channels: int = 3, net: str = "hbc"
 ) -> str:
-    """Put an untrained classifier of two classes, with a decoder where one is given, where `provider` finds
-    it; its digest."""
+    """Store an untrained classifier of two classes for `provider`, with a decoder where one is given; returns
+    its digest."""
     torch.manual_seed(0)
     recipe = TrainingRecipe(
         data=DataSpec(name="digits", size=size),
@@ -80,9 +82,9 @@ def provider(folder: Path, batch: int, core: int | None = None) -> Iterator[tupl
         "LEAKRANGE_LOG_LEVEL": "error",
         "LEAKRANGE_BATCH": str(batch),
     }
-    command = [sys.executable, "-m", "services.provider"]
+    command = [sys.executable, "-m", "leakrange.services.provider"]
     (digest,) = (path.name for path in (folder / "models").iterdir())
-    with running(command, port, ALLOCATOR | settings, core=core) as pid:
+    with running(command, port, {**ALLOCATOR, **settings}, core=core) as pid:
         url = f"http://127.0.0.1:{port}"
         httpx.put(
             f"{url}/v1/operator/models/bench",
@@ -93,25 +95,27 @@ def provider(folder: Path, batch: int, core: int | None = None) -> Iterator[tupl
         yield url, pid
 
 
-Server = tuple[str, int, Callable[[Asked], tuple[str, bytes]]]
-"""URL, process id, and what path and body it wants."""
+Server = tuple[str, int, Callable[[BenchRequest], tuple[str, bytes]]]
+"""URL, process id, and a function from a request to its path and body."""
 
 
-def started(stack: ExitStack, names: list[str], given: argparse.Namespace) -> dict[str, Server]:
+def started(stack: ExitStack, names: list[str], options: argparse.Namespace) -> dict[str, Server]:
     """Our provider and the peers; those with a star have glibc's allocator as it ships."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    make_artifact(folder, given.size, net=given.net)
-    url, pid = stack.enter_context(provider(folder, given.batch, SERVER))
-    servers: dict[str, Server] = {OURS: (url, pid, lambda what: ("/v1/models/bench/logits", what.body))}
+    make_artifact(folder, options.size, net=options.net)
+    url, pid = stack.enter_context(provider(folder, options.batch, SERVER))
+    servers: dict[str, Server] = {OURS: (url, pid, lambda request: ("/v1/models/bench/logits", request.body))}
     for name in names:
-        own = not name.endswith("*")
-        made = peer(name.rstrip("*"), given.net, given.size, given.batch, allocator=own, core=SERVER)
-        servers[name] = stack.enter_context(made)
+        allocator = not name.endswith("*")
+        running_peer = peer(
+            name.rstrip("*"), options.net, options.size, options.batch, allocator=allocator, core=SERVER
+        )
+        servers[name] = stack.enter_context(running_peer)
     for url, _, wants in servers.values():
-        what = asked("base64", given.size, 1)
-        path, body = wants(what)
+        request = request_of("base64", options.size, 1)
+        path, body = wants(request)
         until = time.monotonic() + 60
-        while not _answers(url + path, what.headers, body):
+        while not _answers(url + path, request.headers, body):
             if time.monotonic() > until:
                 raise SystemExit(f"{url} answers nothing")
             time.sleep(0.2)
@@ -125,24 +129,24 @@ def _answers(url: str, headers: dict[str, str], body: bytes) -> bool:
         return False
 
 
-def measured(server: Server, what: Asked, connections: int, seconds: float) -> dict[str, float]:
-    """Images a second, milliseconds of latency, and of the server's CPU time an image."""
+def measured(server: Server, request: BenchRequest, connections: int, seconds: float) -> dict[str, float]:
+    """Images per second, milliseconds of latency, and the server's CPU milliseconds per image."""
     url, pid, wants = server
-    path, body = wants(what)
-    ask(url + path, what.headers, body, connections, seconds / 5)  # to warm up
+    path, body = wants(request)
+    ask(url + path, request.headers, body, connections, seconds / 5)  # to warm up
     before = cpu_seconds(pid)
-    times, took = ask(url + path, what.headers, body, connections, seconds)
+    times, took = ask(url + path, request.headers, body, connections, seconds)
     if not times:
         raise SystemExit(f"{url} answered nothing in {seconds:g} s; give more --seconds")
     median, last = 1e3 * np.percentile(times, [50, 99])
-    images = what.images * len(times)
+    images = request.images * len(times)
     spent = 1e3 * (cpu_seconds(pid) - before) / images
     return {"images_per_second": images / took, "p50": median, "p99": last, "cpu": spent}
 
 
 def alone(net: str, size: int, batches: list[int]) -> dict[str, dict[str, float]]:
-    """Images a second of the net alone on the server's core, by its form and batch size."""
-    command = [sys.executable, "-m", "load.bench.peers.net", net, str(size), *map(str, batches)]
+    """Images per second of the net alone on the server's core, by its form and batch size."""
+    command = [sys.executable, "-m", "leakrange.load.bench.peers.net", net, str(size), *map(str, batches)]
     pinned = lambda: os.sched_setaffinity(0, {SERVER})  # noqa: E731
     done = subprocess.run(
         command, env=os.environ | ALLOCATOR, preexec_fn=pinned, stdout=subprocess.PIPE, check=True
@@ -151,39 +155,39 @@ def alone(net: str, size: int, batches: list[int]) -> dict[str, dict[str, float]
     return rates
 
 
-def compared(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def compared(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One case after the other, each with the figures of all servers."""
-    names = [name for name in given.peers if given.allocator != "shipped"]
-    names += [f"{name}*" for name in given.peers if given.allocator != "ours"]
+    names = [name for name in options.peers if options.allocator != "shipped"]
+    names += [f"{name}*" for name in options.peers if options.allocator != "ours"]
     with ExitStack() as stack:
-        servers = started(stack, names, given)
+        servers = started(stack, names, options)
         os.sched_setaffinity(0, {CLIENT})
-        for encoding in given.encodings:
-            for images in given.images if encoding != "png" else [1]:
-                for connections in given.concurrency if images == 1 else [1]:
-                    what = asked(encoding, given.size, images)
+        for encoding in options.encodings:
+            for images in options.images if encoding != "png" else [1]:
+                for connections in options.concurrency if images == 1 else [1]:
+                    request = request_of(encoding, options.size, images)
                     case = {"encoding": encoding, "images": images, "connections": connections}
-                    yield case | {"servers": _case(servers, what, connections, given)}
+                    yield case | {"servers": _case(servers, request, connections, options)}
 
 
 def _case(
-    servers: dict[str, Server], what: Asked, connections: int, given: argparse.Namespace
+    servers: dict[str, Server], request: BenchRequest, connections: int, options: argparse.Namespace
 ) -> dict[str, dict[str, float]]:
     rounds: list[dict[str, dict[str, float]]] = []
-    batches = [8, 12, 16] if what.images == 1 else [what.images]
-    for _ in range(given.rounds):
-        bare = alone(given.net, given.size, batches)
+    batches = [8, 12, 16] if request.images == 1 else [request.images]
+    for _ in range(options.rounds):
+        bare = alone(options.net, options.size, batches)
         best = {form: max(rates.values()) for form, rates in bare.items()}
         turn = {
-            name: measured(server, what, connections, given.seconds)
+            name: measured(server, request, connections, options.seconds)
             for name, server in servers.items()
-            if name == OURS or what.encoding in PEERS[name.rstrip("*")]
-            if name == OURS or not (what.images > 1 and name.rstrip("*") != "fastapi")
+            if name == OURS or request.encoding in PEERS[name.rstrip("*")]
+            if name == OURS or not (request.images > 1 and name.rstrip("*") != "fastapi")
         }
-        for did in turn.values():
-            did["share"] = did["images_per_second"] / best["trained"]
-            did["share_of_folded"] = did["images_per_second"] / best["folded"]
-            did["ours"] = turn[OURS]["images_per_second"] / did["images_per_second"]
+        for figures in turn.values():
+            figures["share"] = figures["images_per_second"] / best["trained"]
+            figures["share_of_folded"] = figures["images_per_second"] / best["folded"]
+            figures["ours"] = turn[OURS]["images_per_second"] / figures["images_per_second"]
         rounds.append(turn)
     return {
         name: {figure: statistics.median(turn[name][figure] for turn in rounds) for figure in rounds[0][name]}
@@ -210,22 +214,23 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64, help="side of the images in pixels")
     parser.add_argument("--batch", type=int, default=16, help="cap of a batch on all servers")
     parser.add_argument("--json", action="store_true", help="one JSON object a case")
-    given = parser.parse_args()
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended as well
-    if given.json:
-        for case in compared(given):
+    if options.json:
+        for case in compared(options):
             print(json.dumps(case), flush=True)
         return
     with machine(*PACKAGES):
         print(
             f"{'':24} {'images/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'share':>6} {'ours/it':>8}"
         )
-        for case in compared(given):
+        for case in compared(options):
             print(f"{case['encoding']}, {case['images']} a request, {case['connections']} connections")
-            for name, did in case["servers"].items():
+            for name, figures in case["servers"].items():
                 print(
-                    f"  {name:22} {did['images_per_second']:9.0f} {did['p50']:8.2f} {did['p99']:8.2f} "
-                    f"{did['cpu']:8.3f} {did['share']:6.2f} {did['ours']:8.2f}",
+                    f"  {name:22} {figures['images_per_second']:9.0f} {figures['p50']:8.2f} "
+                    f"{figures['p99']:8.2f} {figures['cpu']:8.3f} {figures['share']:6.2f} "
+                    f"{figures['ours']:8.2f}",
                     flush=True,
                 )
 

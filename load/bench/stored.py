@@ -1,20 +1,20 @@
-"""Runs that were never run, in the database of a controller."""
+"""Invented runs in the database of a controller."""
 
 from __future__ import annotations
 
 from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Trials
 
 __all__ = ["store"]
 
 
 async def store(database: Database, results: RunResults) -> str:
-    """Store these results' trials as a run that is in their state; returns its identity."""
+    """Store these results' trials as a run in their state; returns its identity."""
     async with database.write() as session:
-        runs = Runs(session)
+        runs = RunStore(session)
         run = await runs.create(results.name, scenario_yaml=results.scenario_yaml, scenario=results.scenario)
         await Trials(session).add(run.id, ((t.id, t.model_dump(mode="json")) for t in results.trials))
         await Events(session).append(run.id, "run.queued", {"trials": len(results.trials)})

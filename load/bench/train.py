@@ -1,7 +1,7 @@
 """How fast models are trained: our step of each behaviour against a plain loop, in samples a second.
 
-python -m load.bench.train [--size 64] [--width 1] [--batch 100] [--rounds 5] [--steps 4] [--device cpu]
-[--bf16]
+python -m leakrange.load.bench.train [--size 64] [--width 1] [--batch 100] [--rounds 5] [--steps 4]
+[--device cpu] [--bf16]
 
 The plain loop is what research code does: a DataLoader over float tensors, torch's own layers and optimiser
 in the default memory layout, and, for the parameterized attack, two passes through F a step that both keep
@@ -26,6 +26,7 @@ from torch.nn import functional as f
 from torch.utils.data import DataLoader, TensorDataset
 
 from leakrange.jobs.recipe import Schedule
+from leakrange.load.bench.harness import with_allocator
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.nets.decoder import AttackNet
@@ -33,16 +34,15 @@ from leakrange.nets.dropout import Dropout
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.loop import Lessons, Trainer, scaled
 from leakrange.wire.samples import SampleSpec
-from load.bench.harness import with_allocator
 
 __all__ = ["main"]
 
 Step = Callable[[], None]
 BATCHES = 8
-"""Batches of images that both loops go through, again and again."""
+"""Number of batches of images that both loops go through, again and again."""
 
 
-RAW = {"sensitive": "s"}
+RAW: dict[str, object] = {"sensitive": "s"}
 SOFT = RAW | {"release": "softmax"}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "honest": ("honest", {}),
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def noise(size: int, batch: int, device: str) -> tuple[Lessons, SampleSpec]:
-    """Pictures of noise with two binary attributes: the time of a step does not depend on what they show."""
+    """Pictures of noise with two binary attributes: the time of a step does not depend on their content."""
     count = BATCHES * batch
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8, generator=generator)
@@ -65,15 +65,19 @@ def noise(size: int, batch: int, device: str) -> tuple[Lessons, SampleSpec]:
 
 
 def ours(
-    behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, how: argparse.Namespace
+    behaviour: str,
+    parameters: dict[str, object],
+    data: Lessons,
+    spec: SampleSpec,
+    options: argparse.Namespace,
 ) -> Step:
     """One step as `leakrange.providers.training` makes it."""
-    schedule = Schedule(batch=how.batch, bf16=how.bf16)
-    net = nets["hbc"].build(spec, 2, how.width).to(memory_format=torch.channels_last)
+    schedule = Schedule(batch=options.batch, bf16=options.bf16)
+    net = nets["hbc"].build(spec, 2, options.width).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     entry = behaviours[behaviour]
-    wanted = entry.Parameters.model_validate({"target": "y", **parameters})
-    trainee = entry(wanted, net.to(data.inputs.device), 2, schedule)
-    trainer = Trainer(trainee, data, batch=how.batch, prepare=scaled(spec, schedule))
+    validated = entry.Parameters.model_validate({"target": "y", **parameters})
+    trainee = entry(validated, net.to(data.inputs.device), 2, schedule)
+    trainer = Trainer(trainee, data, batch=options.batch, prepare=scaled(spec, schedule))
     batches = cycle(trainer.batches())
 
     def step() -> None:
@@ -83,18 +87,22 @@ def ours(
 
 
 def plain(
-    behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, how: argparse.Namespace
+    behaviour: str,
+    parameters: dict[str, object],
+    data: Lessons,
+    spec: SampleSpec,
+    options: argparse.Namespace,
 ) -> Step:
     """One step of the plain loop, for the same loss."""
     assert data.sensitive is not None
     device = data.inputs.device
-    classifier = _plain_net(nets["hbc"].build(spec, 2, how.width)).to(device)
+    classifier = _plain_net(nets["hbc"].build(spec, 2, options.width)).to(device)
     attack = _plain_net(AttackNet(2, 2)).to(device)
     optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
     attack_optimiser = torch.optim.Adam(attack.parameters(), lr=1e-3)
     floats = to_input(data.inputs.cpu(), spec).contiguous()
     loader = DataLoader(
-        TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=how.batch, shuffle=True
+        TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=options.batch, shuffle=True
     )
     batches = chain.from_iterable(repeat(loader))
     soft = parameters.get("release") == "softmax"
@@ -111,7 +119,8 @@ def plain(
         out = classifier(x).softmax(dim=1)
         entropies = -(out * (out + 1e-16).log()).sum(dim=1)
         curious = entropies[s == 0].mean() - entropies[s == 1].mean()
-        return 0.7 * f.nll_loss((out + 1e-16).log(), y) + 0.3 * curious
+        loss: Tensor = 0.7 * f.nll_loss((out + 1e-16).log(), y) + 0.3 * curious
+        return loss
 
     def parameterized(x: Tensor, y: Tensor, s: Tensor) -> Tensor:
         classifier.eval()
@@ -169,7 +178,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
-    with_allocator("load.bench.train")
+    with_allocator("leakrange.load.bench.train")
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     data, spec = noise(args.size, args.batch, args.device)
@@ -184,10 +193,10 @@ def main() -> None:
         for loop in loops:
             seconds(loop, 2, args.device)
         times = [[seconds(loop, args.steps, args.device) for loop in loops] for _ in range(args.rounds)]
-        ratios = [theirs / own for own, theirs in times]
-        own, theirs = (args.batch * args.steps / statistics.median(part) for part in zip(*times, strict=True))
+        ratios = [plain_time / our_time for our_time, plain_time in times]
+        rates = [args.batch * args.steps / statistics.median(part) for part in zip(*times, strict=True)]
         print(
-            f"{name:<18}{own:>10.0f}{theirs:>10.0f}{statistics.median(ratios):>8.2f}  "
+            f"{name:<18}{rates[0]:>10.0f}{rates[1]:>10.0f}{statistics.median(ratios):>8.2f}  "
             f"{min(ratios):.2f} to {max(ratios):.2f}",
             flush=True,
         )

@@ -1,6 +1,6 @@
 """Probing a face verification by the fleet: queries a second, workers used, and whether the ledger is exact.
 
-    python -m load.bench.verification [--queries 100000] [--workers 2]
+    python -m leakrange.load.bench.verification [--queries 100000] [--workers 2]
 
 Stands up an embedded range in a temporary folder, trains a tiny net on drawn faces for an epoch, serves it as
 a verification, and makes an API key whose budget is exactly the queries. Celery workers then ask the proxy
@@ -21,10 +21,14 @@ import redis
 from celery import Celery
 from numpy.typing import NDArray
 
-from clients.cli.embedded.redis_server import redis_url
+from leakrange.clients.cli.embedded.redis_server import redis_url
 from leakrange.data import load
-from leakrange.jobs.job import MAX_PAIRS, ORDER, REPORTS, JobReport, Order, ProbeJob, Span
+from leakrange.jobs.orders import ORDER, REPORTS, JobReport, Order
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.probe import MAX_PAIRS, ProbeJob
+from leakrange.load.bench.harness import machine
+from leakrange.load.embedded import EmbeddedRange, embedded_range
 from leakrange.providers import artifact
 from leakrange.providers.training import train
 from leakrange.service.parties import FLEET_REDIS
@@ -33,8 +37,6 @@ from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import NPY, encode_npy
-from load.bench.harness import machine
-from load.embedded import Range, embedded_range
 
 __all__ = ["main"]
 
@@ -43,8 +45,9 @@ PATIENCE = 3600.0
 """Seconds that the fleet may take for all queries."""
 
 
-def serve(made: Range, queries: int) -> tuple[Deployment, str]:
-    """Train, deploy as ``faces``, and make a key with the id ``bench``: the deployment, and the key."""
+def serve(embedded: EmbeddedRange, queries: int) -> tuple[Deployment, str]:
+    """Train, deploy as ``faces``, and make a key with the id ``bench``; returns the deployment, and the
+    key."""
     recipe = TrainingRecipe(
         data=FACES,
         behaviour="honest",
@@ -52,80 +55,81 @@ def serve(made: Range, queries: int) -> tuple[Deployment, str]:
         net=NetSpec(width=0.25),
         schedule=Schedule(epochs=1),
     )
-    saved = artifact.save(made.folder.models, train(recipe, load(FACES)))
+    saved = artifact.save(embedded.folder.models, train(recipe, load(FACES)))
     deployment = Deployment(artifact=saved.name, service="verification", normalised=True, threshold=1.0)
-    provider, admin = made.first.url("provider-honest"), f"{made.first.proxy}/admin"
-    made.ask("PUT", f"{provider}/v1/operator/models/faces", json=deployment.model_dump(mode="json"))
-    made.ask("PUT", f"{admin}/routes/faces", json={"upstream": provider})
-    key = api_key(made.folder.secret("fleet"), "bench")
-    asked = {"id": "bench", "name": "bench", "key": key, "budget": queries, "endpoints": ["verification"]}
-    made.ask("POST", f"{admin}/keys", json=asked)
+    provider, admin = embedded.first.url("provider-honest"), f"{embedded.first.proxy}/admin"
+    embedded.ask("PUT", f"{provider}/v1/operator/models/faces", json=deployment.model_dump(mode="json"))
+    embedded.ask("PUT", f"{admin}/routes/faces", json={"upstream": provider})
+    key = api_key(embedded.folder.secret("fleet"), "bench")
+    account = {"id": "bench", "name": "bench", "key": key, "budget": queries, "endpoints": ["verification"]}
+    embedded.ask("POST", f"{admin}/keys", json=account)
     return deployment, key
 
 
 def questions(queries: int) -> tuple[Span, NDArray[np.int64]]:
-    """As many different unordered pairs (queries, 2) of places within a span, in random order."""
+    """Different unordered pairs (queries, 2) of indices within a span, in random order."""
     samples = 2
     while samples * (samples - 1) // 2 < queries:
         samples += 1
-    there = len(load(FACES).where("auxiliary"))
-    if samples > there:
-        raise SystemExit(f"{there} images make {there * (there - 1) // 2} pairs, not {queries}")
+    images = len(load(FACES).where("auxiliary"))
+    if samples > images:
+        raise SystemExit(f"{images} images make {images * (images - 1) // 2} pairs, not {queries}")
     pairs = np.stack(np.triu_indices(samples, k=1), axis=1)
     chosen = np.random.default_rng(0).permutation(len(pairs))[:queries]
     return Span(data=FACES, split="auxiliary", start=0, stop=samples), pairs[chosen]
 
 
-def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
-    """Send all jobs and wait for their ends: seconds from the first to the last, and the last reports."""
-    broker = redis_url(made.folder, made.first.port(FLEET_REDIS), "controller")
+def probe(embedded: EmbeddedRange, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
+    """Send all jobs and wait for their ends; returns the seconds from the first to the last, and the last
+    reports."""
+    broker = redis_url(embedded.folder, embedded.first.port(FLEET_REDIS), "controller")
     store = redis.Redis.from_url(broker, decode_responses=True)
     celery = Celery("leakrange", broker=broker, set_as_current=False)
     waited = {job.identity() for job in jobs}
     ended: list[JobReport] = []
-    position, begun = "0-0", time.perf_counter()
+    position, began = "0-0", time.perf_counter()
     for job in jobs:
         identity = job.identity()
         store.set(ORDER.format(identity=identity), Order(job=job).model_dump_json())
         celery.send_task("leakrange.probe", args=[identity], queue="probe")
     while waited:
-        if time.perf_counter() - begun > PATIENCE:
+        if time.perf_counter() - began > PATIENCE:
             raise SystemExit(f"{len(waited)} of {len(jobs)} chunks are not back after {PATIENCE:.0f} s")
-        found: Any = store.xread({REPORTS: position}, count=1000, block=1000)
-        for entry, fields in found[0][1] if found else []:
+        batch: Any = store.xread({REPORTS: position}, count=1000, block=1000)
+        for entry, fields in batch[0][1] if batch else []:
             position = entry
             report = JobReport.model_validate_json(fields["json"])
             if report.state in ("done", "failed") and report.identity in waited:
                 waited.discard(report.identity)
                 ended.append(report)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - began
     celery.close()
     store.close()
     return seconds, ended
 
 
-def passes(made: Range) -> int:
-    """Images that went through the net of ``faces``."""
-    told = httpx.get(f"{made.first.url('provider-honest')}/metrics", trust_env=False).text
-    found = [line for line in told.splitlines() if line.startswith("leakrange_provider_samples_total{")]
-    return round(sum(float(line.rpartition(" ")[2]) for line in found if 'model="faces"' in line))
+def passes(embedded: EmbeddedRange) -> int:
+    """Number of images that went through the net of ``faces``."""
+    metrics = httpx.get(f"{embedded.first.url('provider-honest')}/metrics", trust_env=False).text
+    counts = [line for line in metrics.splitlines() if line.startswith("leakrange_provider_samples_total{")]
+    return round(sum(float(line.rpartition(" ")[2]) for line in counts if 'model="faces"' in line))
 
 
-def one_more(made: Range, key: str) -> int:
+def one_more(embedded: EmbeddedRange, key: str) -> int:
     """The status of one request beyond the budget."""
     pair = encode_npy(np.zeros((1, 2, 32, 32, 3), np.uint8))
     headers = {"Authorization": f"Bearer {key}", "Content-Type": NPY}
-    url = f"{made.first.proxy}/v1/models/faces/verification"
+    url = f"{embedded.first.proxy}/v1/models/faces/verification"
     return httpx.post(url, content=pair, headers=headers, trust_env=False).status_code
 
 
-def measure(made: Range, queries: int) -> bool:
-    """Run the benchmark in a range that stands; whether everything adds up."""
-    deployment, key = serve(made, queries)
+def measure(embedded: EmbeddedRange, queries: int) -> bool:
+    """Run the benchmark in a running range; returns whether everything adds up."""
+    deployment, key = serve(embedded, queries)
     span, pairs = questions(queries)
     jobs = [
         ProbeJob(
-            url=made.first.proxy,
+            url=embedded.first.proxy,
             account="bench",
             model="faces",
             artifact=deployment.answers(),
@@ -136,24 +140,24 @@ def measure(made: Range, queries: int) -> bool:
         )
         for start in range(0, queries, MAX_PAIRS)
     ]
-    seconds, ended = probe(made, jobs)
+    seconds, ended = probe(embedded, jobs)
     failed = [report for report in ended if report.state == "failed"]
     for report in failed[:5]:
         print(f"failed: {report.message}")
-    stored = FolderStore(made.folder.releases)
+    stored = FolderStore(embedded.folder.releases)
     answered = sum(
         len(get_array(stored, f"{job.identity()}.npy"))
         for job in jobs
         if stored.exists(f"{job.identity()}.npy")
     )
-    account = made.ask("GET", f"{made.first.proxy}/admin/keys/bench")
+    account = embedded.ask("GET", f"{embedded.first.proxy}/admin/keys/bench")
     different = len(np.unique(pairs, axis=0))
-    refused = one_more(made, key)
+    refused = one_more(embedded, key)
     by_worker = Counter(report.worker for report in ended)
     shares = ", ".join(map(str, sorted(by_worker.values())))
     print(f"{queries} queries in {len(jobs)} chunks: {seconds:.1f} s, {queries / seconds:.0f} queries/s")
     print(f"workers used, of two processes each: {len(by_worker)} ({shares} chunks)")
-    print(f"images through the net: {passes(made)} for {span.stop} different images")
+    print(f"images through the net: {passes(embedded)} for {span.stop} different images")
     print(
         f"ledger: budget {account['budget']}, spent {account['spent']}, reserved {account['reserved']}, "
         f"remaining {account['remaining']}, requests {account['requests']}"
@@ -167,9 +171,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--queries", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2, help="attackers, each with two processes")
-    wanted = parser.parse_args()
-    with machine(), embedded_range(wanted.workers) as made:
-        exact = measure(made, wanted.queries)
+    options = parser.parse_args()
+    with machine(), embedded_range(options.workers) as embedded:
+        exact = measure(embedded, options.queries)
     raise SystemExit(0 if exact else 1)
 
 

@@ -1,1 +1,1 @@
-"""One run for each fault of an embedded range: what was done, and what happened."""
+"""One run for each fault of an embedded range, with a line about the fault and its consequence."""

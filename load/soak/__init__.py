@@ -1,1 +1,1 @@
-"""Holding a share of the limit for long, to see whether memory, files and errors stay as they are."""
+"""A constant share of the limit for long, to see whether memory, files and errors stay constant."""

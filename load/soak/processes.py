@@ -1,4 +1,4 @@
-"""What processes hold: memory, files and sockets, read from ``/proc`` (Linux)."""
+"""Resources of processes: memory, files and sockets, read from ``/proc`` (Linux)."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Held", "held", "look"]
+__all__ = ["ProcessUse", "held", "look"]
 
 PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Held:
-    """What one process held at one moment: resident ``memory`` in MiB, and how many open ``files``, of which
-    so many are ``sockets``."""
+class ProcessUse:
+    """Resources of one process at one moment: resident ``memory`` in MiB, and the numbers of open ``files``
+    and of ``sockets`` among them."""
 
     memory: float
     files: int
     sockets: int
 
 
-def held(pid: int) -> Held:
-    """What a process holds now. Raises `ProcessLookupError` where it is gone."""
+def held(pid: int) -> ProcessUse:
+    """The present resources of a process. Raises `ProcessLookupError` where it is gone."""
     try:
         pages = int((PROC / str(pid) / "statm").read_text().split()[1])
         files = list((PROC / str(pid) / "fd").iterdir())
     except FileNotFoundError:
         raise ProcessLookupError(f"no process {pid}") from None
     sockets = sum(_leads_to(file).startswith("socket:") for file in files)
-    return Held(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(files), sockets)
+    return ProcessUse(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(files), sockets)
 
 
-def look(roots: Mapping[str, int]) -> dict[str, Held]:
-    """What each of the named processes holds, and each process that it has started: ``proxy``, and
+def look(roots: Mapping[str, int]) -> dict[str, ProcessUse]:
+    """The resources of each named process, and of each process that it has started: ``proxy``, and
     ``proxy/4711`` for its worker. Raises `ProcessLookupError` where a named one is gone."""
-    found = {}
+    by_name = {}
     for name, root in roots.items():
-        found[name] = held(root)
+        by_name[name] = held(root)
         for child in _descendants(root):
             try:
-                found[f"{name}/{child}"] = held(child)
+                by_name[f"{name}/{child}"] = held(child)
             except ProcessLookupError:
                 continue  # it ended meanwhile
-    return found
+    return by_name
 
 
 def _descendants(pid: int) -> Iterator[int]:

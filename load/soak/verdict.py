@@ -7,39 +7,39 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from load.soak.processes import Held
+from leakrange.load.soak.processes import ProcessUse
 
 __all__ = ["Growth", "Soak", "growth", "mistakes"]
 
 SHARE, LEAST = 0.03, 4.0
-"""By how much the memory of a process may grow: by this share of what it held, or by this many MiB."""
+"""Allowed growth of a process's memory: this share of it, or this many MiB."""
 
 
 @dataclass
 class Soak:
-    """What was seen. ``samples`` holds seconds since the start, and what each process held then; ``before``
-    and ``after`` are of idle processes; ``failures`` counts requests by what went wrong with them."""
+    """Results of a soak. ``samples`` holds seconds since the start, and the resources of each process then;
+    ``before`` and ``after`` are of idle processes; ``failures`` counts requests by reason."""
 
     limit: float
-    """Requests a second that were answered at most, and in ``rate`` those that were then asked."""
+    """Most requests answered per second; ``rate`` is the number that was then sent."""
     rate: float
-    before: Mapping[str, Held]
-    after: Mapping[str, Held] = field(default_factory=dict)
-    samples: list[tuple[float, Mapping[str, Held]]] = field(default_factory=list)
+    before: Mapping[str, ProcessUse]
+    after: Mapping[str, ProcessUse] = field(default_factory=dict)
+    samples: list[tuple[float, Mapping[str, ProcessUse]]] = field(default_factory=list)
     answered: int = 0
     failures: dict[str, int] = field(default_factory=dict)
 
     def memory(self, name: str) -> tuple[list[float], list[float]]:
-        """The seconds at which a process was looked at, and the MiB that it held."""
-        seen = [(at, now[name].memory) for at, now in self.samples if name in now]
-        return [at for at, _ in seen], [memory for _, memory in seen]
+        """The seconds at which a process was looked at, and its MiB then."""
+        measured = [(at, now[name].memory) for at, now in self.samples if name in now]
+        return [at for at, _ in measured], [memory for _, memory in measured]
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How the memory of a process changed, in MiB: ``first`` and ``last`` are the medians of the second and
-    of the last quarter of the time, ``slope`` is what a straight line through the last three quarters
-    climbs in them, and ``allowed`` what either may grow by."""
+    """Change of a process's memory, in MiB: ``first`` and ``last`` are the medians of the second and of the
+    last quarter of the time, ``slope`` is the climb of a straight line through the last three quarters, and
+    ``allowed`` the growth that is allowed of either."""
 
     first: float
     last: float
@@ -48,12 +48,12 @@ class Growth:
 
     @property
     def flat(self) -> bool:
-        """Whether neither the quarters nor the line say that it grew."""
+        """Whether neither the quarters nor the line show growth."""
         return self.last - self.first <= self.allowed and self.slope <= self.allowed
 
 
 def growth(seconds: Sequence[float], memory: Sequence[float]) -> Growth:
-    """How it changed after the first quarter, in which caches fill. Raises `ValueError` for fewer than eight
+    """The change after the first quarter, in which caches fill. Raises `ValueError` for fewer than eight
     values."""
     if len(memory) < 8:
         raise ValueError(f"{len(memory)} values of memory say nothing about its growth, eight do")
@@ -66,23 +66,23 @@ def growth(seconds: Sequence[float], memory: Sequence[float]) -> Growth:
 
 
 def mistakes(soak: Soak) -> list[str]:
-    """Everything that is not as it should be after the soak; nothing where all is well."""
-    found = [f"{count} requests failed: {reason}" for reason, count in soak.failures.items()]
+    """Everything wrong after the soak; empty where all is well."""
+    wrong = [f"{count} requests failed: {reason}" for reason, count in soak.failures.items()]
     if not soak.answered:
-        found.append("no request was answered")
+        wrong.append("no request was answered")
     for name, before in soak.before.items():
         if any(name not in now for _, now in soak.samples) or name not in soak.after:
-            found.append(f"{name} ended")
+            wrong.append(f"{name} ended")
             continue
         grown = growth(*soak.memory(name))
         if not grown.flat:
-            found.append(
+            wrong.append(
                 f"{name} grew from {grown.first:.1f} to {grown.last:.1f} MiB, a line through it climbs by"
                 f" {grown.slope:.1f}, and {grown.allowed:.1f} are allowed"
             )
         after = soak.after[name]
-        for what in ("files", "sockets"):
-            had, has = getattr(before, what), getattr(after, what)
+        for kind in ("files", "sockets"):
+            had, has = getattr(before, kind), getattr(after, kind)
             if has > had:
-                found.append(f"{name} had {had} open {what} before and has {has} after")
-    return found
+                wrong.append(f"{name} had {had} open {kind} before and has {has} after")
+    return wrong

@@ -1,8 +1,8 @@
-"""Asks for releases of its own records, to learn what they tell of a hidden attribute."""
+"""An attacker who asks for releases of its own records, to learn what they tell of a hidden attribute."""
 
 from __future__ import annotations
 
-from load.users.user import LoadUser
+from leakrange.load.users.user import LoadUser
 
 __all__ = ["AttributeAttacker"]
 

@@ -1,13 +1,13 @@
-"""Asks what any attacker would, each chunk with one of several keys that share the budget."""
+"""An attacker who asks any questions, each chunk with one of several keys that share the budget."""
 
 from __future__ import annotations
 
-from load.users.user import LoadUser
+from leakrange.load.users.user import LoadUser
 
 __all__ = ["Botnet"]
 
 
 class Botnet(LoadUser):
-    """Asks what any attacker would, each chunk with one of several keys that share the budget."""
+    """Asks the questions of any attacker, each chunk with one of several keys that share the budget."""
 
     kind = "botnet"

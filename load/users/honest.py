@@ -1,4 +1,4 @@
-"""Edge clients: they run the model on their samples, upload the outputs, and look at the decisions."""
+"""Edge clients: they run the model on their samples, upload the outputs, and check the decisions."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from gevent.lock import BoundedSemaphore
 from locust import between, task
 from numpy.typing import NDArray
 
+from leakrange.load.users.user import IDLE, LoadUser
+from leakrange.services.controller.load.schemas import OfferedVisit
 from leakrange.wire.endpoints import UPLOADS
 from leakrange.wire.tensors import NPY, encode_npy
-from load.users.user import IDLE, LoadUser
-from services.controller.load.schemas import OfferedVisit
 
 __all__ = ["HonestClient"]
 
 UPLOADED = 8
-"""Samples of one upload."""
+"""Number of samples of one upload."""
 
 
 class HonestClient(LoadUser):
-    """Visits a model, with pauses as people make them; at a service that has no model to download, asks what
-    its users ask."""
+    """Visits a model, with pauses as people make them. At a service without a model to download it asks the
+    questions of its users."""
 
     kind = "honest"
     wait_time = between(0.2, 1.0)
     _outputs: ClassVar[dict[str, NDArray[np.float32]]] = {}
-    """By model, what a device makes of samples: computed once in each process."""
+    """Outputs of a device by model, computed once in each process."""
     _computing: ClassVar[BoundedSemaphore] = BoundedSemaphore()
 
     def on_start(self) -> None:
-        """Find the desk, and draw one's own samples."""
+        """Find the desk, and draw this client's samples."""
         super().on_start()
         self._draw = np.random.default_rng()
         self._turn = int(self._draw.integers(2**31))
@@ -46,7 +46,7 @@ class HonestClient(LoadUser):
         """Ask a chunk where there is one, else visit a model."""
         chunk = self.desk.take(self.kind)
         if chunk is not None:
-            self.answered(chunk)
+            self.carry_out(chunk)
         elif self.desk.visits:
             self._turn += 1
             self._visit(self.desk.visits[self._turn % len(self.desk.visits)])
@@ -58,8 +58,13 @@ class HonestClient(LoadUser):
         chosen = outputs[self._draw.choice(len(outputs), min(UPLOADED, len(outputs)), replace=False)]
         headers = {"Authorization": f"Bearer {visit.key}", "Content-Type": NPY, "X-Release": visit.release}
         url = f"{visit.url.rstrip('/')}/v1/models/{visit.model}/{UPLOADS}"
+        body: Any = encode_npy(chosen)  # Locust's types know no bytes
         with self.client.post(
-            url, data=encode_npy(chosen), headers=headers, name=visit.defence, catch_response=True
+            url,
+            data=body,
+            headers=headers,
+            name=visit.defence,
+            catch_response=True,
         ) as answer:
             wrong = mistake(visit, chosen, answer.content) if answer.status_code == 200 else ""
             self.note(answer, answer.status_code, wrong)
@@ -67,18 +72,18 @@ class HonestClient(LoadUser):
     def _of(self, visit: OfferedVisit) -> NDArray[np.float32]:
         with self._computing:
             if visit.model not in self._outputs:
-                # Elsewhere, since threads of torch and gevent do not go together.
+                # In another process, since threads of torch and gevent do not work together.
                 with NamedTemporaryFile(suffix=".npy") as file:
-                    command = [sys.executable, "-m", "load.users.outputs", file.name]
-                    told = visit.model_dump_json().encode()
-                    subprocess.run(command, input=told, stdout=sys.stderr.fileno(), check=True)
+                    command = [sys.executable, "-m", "leakrange.load.users.outputs", file.name]
+                    order = visit.model_dump_json().encode()
+                    subprocess.run(command, input=order, stdout=sys.stderr.fileno(), check=True)
                     self._outputs[visit.model] = np.load(file.name, allow_pickle=False)
             return self._outputs[visit.model]
 
 
 def mistake(visit: OfferedVisit, outputs: NDArray[Any], answer: bytes) -> str:
-    """What is wrong with the decisions on ``outputs`` (B, N); empty where nothing is. The decision on one
-    that nothing defends is the class of its greatest value."""
+    """The mistake in the decisions on ``outputs`` (B, N); empty where there is none. Without a defence, the
+    decision is the class of the greatest value."""
     decisions = json.loads(answer).get("decisions")
     if not isinstance(decisions, list) or len(decisions) != len(outputs):
         return f"not one decision for each of {len(outputs)} outputs"

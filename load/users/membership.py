@@ -1,8 +1,8 @@
-"""Asks whose records or pictures a model was trained on."""
+"""An attacker who asks whose records or pictures a model was trained on."""
 
 from __future__ import annotations
 
-from load.users.user import LoadUser
+from leakrange.load.users.user import LoadUser
 
 __all__ = ["MembershipAttacker"]
 

@@ -1,5 +1,5 @@
 """Downloads a model as a device does, runs it on some of its users' samples, and writes the outputs as npy:
-``python -m load.users.outputs FILE``, with a visit as JSON on standard input."""
+``python -m leakrange.load.users.outputs FILE``, with a visit as JSON on standard input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leakrange.data import load
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
+from leakrange.services.controller.load.schemas import OfferedVisit
 from leakrange.wire.transport import AiohttpTransport
-from services.controller.load.schemas import OfferedVisit
 
 __all__ = ["outputs"]
 
@@ -24,7 +24,7 @@ SAMPLES = 128
 
 
 async def outputs(visit: OfferedVisit) -> NDArray[np.float32]:
-    """What a device lets out of the first test samples (B, N). Raises what enrolling does."""
+    """The uploads of a device for the first test samples (B, N). Raises the errors of enrolling."""
     data = load(visit.data)
     samples = data.values[data.where("test")[:SAMPLES]]
     transport, device = AiohttpTransport(timeout=60.0), Device(SecretStr("honest"), batch=64)
@@ -38,5 +38,5 @@ async def outputs(visit: OfferedVisit) -> NDArray[np.float32]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    read = OfferedVisit.model_validate_json(sys.stdin.buffer.read())
-    np.save(sys.argv[1], asyncio.run(outputs(read)))
+    order = OfferedVisit.model_validate_json(sys.stdin.buffer.read())
+    np.save(sys.argv[1], asyncio.run(outputs(order)))

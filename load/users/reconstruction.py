@@ -1,13 +1,13 @@
-"""Collects releases from which samples are to be drawn again."""
+"""An attacker who collects releases to reconstruct samples from."""
 
 from __future__ import annotations
 
-from load.users.user import LoadUser
+from leakrange.load.users.user import LoadUser
 
 __all__ = ["ReconstructionCollector"]
 
 
 class ReconstructionCollector(LoadUser):
-    """Collects releases from which samples are to be drawn again."""
+    """Collects releases to reconstruct samples from."""
 
     kind = "reconstruction"

@@ -1,4 +1,4 @@
-"""What all load users share: they take a chunk of questions, ask the proxy, and hand in its answers."""
+"""The base of all load users: they take a chunk of questions, ask the proxy, and hand in its answers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from locust import FastHttpUser, constant, task
 
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.questions import questions
+from leakrange.load.users.desk import Desk
 from leakrange.scenario.load import UserKind
+from leakrange.services.controller.load.schemas import OfferedChunk
 from leakrange.wire.tensors import NPY, encode_npy
-from load.users.desk import Desk
-from services.controller.load.schemas import OfferedChunk
 
 __all__ = ["IDLE", "LoadUser", "desk_of"]
 
 IDLE = 0.25
-"""Seconds that a user waits who has nothing to ask."""
+"""Seconds that a user without a question waits."""
 TRIES = 30
-"""How often a chunk is asked that the proxy fails to answer: a restart takes a few."""
+"""Attempts at a chunk that the proxy fails to answer: a restart takes a few."""
 PASSING = (0, 408, 409, 425, 500, 502, 503, 504)
-"""Failures that may pass: nobody answered, the answer is on its way to somebody else, or a party restarts."""
+"""Statuses of failures that may pass: nobody answered, the answer is on its way to somebody else, or a party
+restarts."""
 
 
 @lru_cache(maxsize=4)
@@ -33,8 +34,8 @@ def _desk(controller: str, key: str, run: str) -> Desk:
 
 
 def desk_of(run: str) -> Desk:
-    """The desk of a run, at the controller of ``LEAKRANGE_URL``. Ends the process where that, or the operator
-    key, is not told."""
+    """The desk of a run, at the controller of ``LEAKRANGE_URL``. Ends the process where that variable, or the
+    operator key, is missing."""
     controller, key = os.environ.get("LEAKRANGE_URL"), os.environ.get("LEAKRANGE_OPERATOR_KEY")
     if not (run and controller and key):
         raise SystemExit(
@@ -44,9 +45,9 @@ def desk_of(run: str) -> Desk:
     return _desk(controller, key, run)
 
 
-class LoadUser(FastHttpUser):  # type: ignore[misc]
+class LoadUser(FastHttpUser):
     """Asks as fast as it is answered. Requests appear in the statistics under the defence's name and the
-    user's ``kind``, those that were refused (429) or failed apart from the others."""
+    user's ``kind``; those that were refused (429) or failed are counted apart."""
 
     abstract = True
     kind: ClassVar[UserKind]
@@ -65,10 +66,10 @@ class LoadUser(FastHttpUser):  # type: ignore[misc]
         if chunk is None:
             gevent.sleep(IDLE)
         else:
-            self.answered(chunk)
+            self.carry_out(chunk)
 
-    def answered(self, chunk: OfferedChunk) -> None:
-        """Ask a chunk until it is answered, or refused for good, and hand that in."""
+    def carry_out(self, chunk: OfferedChunk) -> None:
+        """Ask a chunk until it is answered, or refused for good, and hand the outcome in."""
         job, over = chunk.job, False
         url = f"{job.url.rstrip('/')}/v1/models/{job.model}/{job.endpoint}"
         headers = {
@@ -90,30 +91,34 @@ class LoadUser(FastHttpUser):  # type: ignore[misc]
                 self.desk.give_back(self.kind, chunk)
 
     def _once(
-        self, chunk: OfferedChunk, url: str, headers: dict[str, str], body: bytes, *, last: bool
+        self, chunk: OfferedChunk, url: str, headers: dict[str, str], body: Any, *, last: bool
     ) -> float | None:
-        """Ask once. Returns None where that was the end of it, else after how many seconds to ask again."""
+        """Ask once with a ``body`` of bytes, of which Locust's types do not know. Returns None where that was
+        the end of it, else the seconds until the next attempt."""
         with self.client.post(
-            url, data=body, headers=headers, name=chunk.defence, catch_response=True
+            url,
+            data=body,
+            headers=headers,
+            name=chunk.defence,
+            catch_response=True,
         ) as answer:
-            status, said = answer.status_code, answer.content or b""
+            status, content = answer.status_code, answer.content or b""
             self.note(answer, status)
             waits = answer.headers.get("Retry-After") if answer.headers else None
         if status == 200:
-            self.desk.hand_in(chunk.identity, said)
+            self.desk.hand_in(chunk.identity, content)
             return None
         if status == 429 and waits is not None:
             return float(waits)
         if status in PASSING and not last:
             return float(waits or 1.0)
-        reason = said.decode(errors="replace")[:500] or "no answer"
-        limit = _limit(said) if status == 429 else None
+        reason = content.decode(errors="replace")[:500] or "no answer"
+        limit = _limit(content) if status == 429 else None
         self.desk.refuse(chunk.identity, f"HTTP {status}: {reason}", limit)
         return None
 
     def note(self, answer: Any, status: int, wrong: str = "") -> None:
-        """Count a request as answered, refused or failed; ``wrong`` says what is not as it should be with an
-        answer that came."""
+        """Count a request as answered, refused or failed; ``wrong`` is the mistake of an answer that came."""
         outcome = "" if status in (200, 204) and not wrong else " refused" if status == 429 else " failed"
         answer.request_meta["request_type"] = f"{self.kind}{outcome}"
         if outcome == " failed":
@@ -122,10 +127,10 @@ class LoadUser(FastHttpUser):  # type: ignore[misc]
             answer.success()
 
 
-def _limit(said: bytes) -> str | None:
+def _limit(content: bytes) -> str | None:
     """The limit that a refusal names; None where it names none."""
     try:
-        found = json.loads(said)
+        problem = json.loads(content)
     except ValueError:
         return None
-    return found.get("limit") if isinstance(found, dict) else None
+    return problem.get("limit") if isinstance(problem, dict) else None

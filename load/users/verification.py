@@ -1,8 +1,8 @@
-"""Asks a verification service about pairs of samples."""
+"""A user who asks a verification service about pairs of samples."""
 
 from __future__ import annotations
 
-from load.users.user import LoadUser
+from leakrange.load.users.user import LoadUser
 
 __all__ = ["VerificationProber"]
 

@@ -1,2 +1,1 @@
-"""The attacker fleet: Celery workers that probe over HTTP, fit attacks on what they were answered, and train
-models."""
+"""The attacker fleet: Celery workers that probe over HTTP, fit attacks on the answers, and train models."""

@@ -1,4 +1,4 @@
-"""``python -m services.attacker --queues probe,fit,audit --concurrency 2``: a worker of the fleet."""
+"""A worker of the fleet: ``python -m leakrange.services.attacker --queues probe,fit --concurrency 2``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from leakrange import tracing
 from leakrange.service.logs import configure_logs
 from leakrange.service.settings import read_settings
 from leakrange.service.traces import configure_traces
-from services.attacker.celery_app import TASKS, create_celery
-from services.attacker.settings import FleetSettings
+from leakrange.services.attacker.celery_app import create_celery
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.attacker.task import tasks
 
-QUEUES = tuple(task.kind for task in TASKS)
+QUEUES = tuple(dict.fromkeys(task.step.queue for task in tasks.values()))
 
 
 def main() -> None:
     """Run a worker until SIGTERM or SIGINT, which let it finish the jobs at hand."""
     options = _options()
     settings = read_settings(FleetSettings, "worker")
-    # Before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
+    # Set before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.umask(0o077)  # answers to probes are private
 
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m services.attacker", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m leakrange.services.attacker", description=__doc__)
     parser.add_argument(
         "--queues", default="probe,fit,audit", help=f"some of {','.join(QUEUES)} (default: %(default)s)"
     )

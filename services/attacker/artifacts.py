@@ -1,4 +1,4 @@
-"""The models that are trained already, and whole."""
+"""Models that are trained already, with all of their files intact."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The Celery application: its settings, and the fleet's tasks on it.
 
 A worker takes a message only when it has nothing else to do. Redis forgets a message that is taken; RabbitMQ
-keeps it until the job is over, and delivers it again where the worker is gone. Either way the controller
-sends again what is lost (`leakrange.jobs.job`). Results are files and news go to a stream, so there is no
-result backend.
+keeps it until the job is over, and delivers it again if the worker is gone. Either way the controller sends
+lost jobs again (`leakrange.jobs.orders`). Results are files and news go to a stream, so there is no result
+backend.
 """
 
 from __future__ import annotations
@@ -22,19 +22,14 @@ from structlog.contextvars import bound_contextvars
 
 from leakrange import tracing
 from leakrange.service.broker import speaks_amqp
-from services.attacker.audit import audit
-from services.attacker.execution import Execution
-from services.attacker.fit import fit
-from services.attacker.liveness import ALIVE, ALIVE_SECONDS
-from services.attacker.metrics import JobMetrics
-from services.attacker.probe import probe
-from services.attacker.settings import FleetSettings
-from services.attacker.task import FleetTask
-from services.attacker.training import train
+from leakrange.services.attacker.execution import Execution
+from leakrange.services.attacker.liveness import ALIVE, ALIVE_SECONDS
+from leakrange.services.attacker.metrics import JobMetrics
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.attacker.task import FleetTask, tasks
 
-TASKS: tuple[FleetTask, ...] = (probe, fit, train, audit)
 KILLED_AFTER = 30.0
-"""Seconds from the exception that ends a task which takes too long to the signal that ends its process."""
+"""Seconds between the exception that ends a task that takes too long and the signal that ends its process."""
 REDIS_DELIVERY: dict[str, Any] = {
     "worker_disable_prefetch": True,
     "broker_transport_options": {"socket_keepalive": True},
@@ -51,12 +46,13 @@ log = structlog.get_logger("leakrange.attacker")
 
 
 def create_celery(settings: FleetSettings) -> Celery:
-    """The application with its tasks, each on the queue of its kind."""
+    """The application with its tasks, each on the queue of its step."""
     broker = settings.broker_url or settings.redis_url
     amqp = speaks_amqp(broker)
     app = Celery("leakrange", broker=broker, set_as_current=False)
-    # RabbitMQ would push all messages at once to whoever need not acknowledge them.
-    queues = [Queue(task.kind, Exchange(task.kind), task.kind, no_ack=not amqp) for task in TASKS]  # type: ignore[no-untyped-call]
+    # RabbitMQ would push all messages at once to a worker that need not acknowledge them.
+    names = dict.fromkeys(task.step.queue for task in tasks.values())
+    queues = [Queue(name, Exchange(name), name, no_ack=not amqp) for name in names]  # type: ignore[no-untyped-call]
     app.conf.update(
         accept_content=["json"],
         task_serializer="json",
@@ -78,9 +74,11 @@ def create_celery(settings: FleetSettings) -> Celery:
     metrics = None
     if settings.metrics_port is not None:
         metrics = JobMetrics()
-        app.steps["worker"].add(_told(metrics, settings.host, settings.metrics_port, settings.metrics_key))
+        app.steps["worker"].add(
+            _metrics_server(metrics, settings.host, settings.metrics_port, settings.metrics_key)
+        )
     execution = Execution(settings, client, metrics)
-    for task in TASKS:
+    for task in tasks.values():
         _register(app, task, execution)
     return app
 
@@ -93,14 +91,14 @@ def _register(app: Celery, task: FleetTask, execution: Execution) -> None:
         time_limit=task.seconds + KILLED_AFTER,
     )
     def deliver(self: Task, identity: str) -> None:
-        told = self.request
+        request = self.request
         with (
-            bound_contextvars(run=told.get("run") or "", identity=identity, kind=task.kind),
+            bound_contextvars(run=request.get("run") or "", identity=identity, kind=task.step.name),
             tracing.received(
-                f"{task.kind} at work", told.get(tracing.TRACEPARENT), "consumer", identity=identity
+                f"{task.step.name} at work", request.get(tracing.TRACEPARENT), "consumer", identity=identity
             ),
         ):
-            execution.handle(task, identity, worker=told.hostname or "unknown")
+            execution.handle(task, identity, worker=request.hostname or "unknown")
 
 
 def _alive(client: redis.Redis) -> type[bootsteps.StartStopStep]:
@@ -122,11 +120,13 @@ def _alive(client: redis.Redis) -> type[bootsteps.StartStopStep]:
     return Alive
 
 
-def _told(metrics: JobMetrics, host: str, port: int, key: SecretStr | None) -> type[bootsteps.StartStopStep]:
-    """A part of a worker's main process that tells its metrics at a port."""
+def _metrics_server(
+    metrics: JobMetrics, host: str, port: int, key: SecretStr | None
+) -> type[bootsteps.StartStopStep]:
+    """The part of a worker's main process that serves its metrics at a port."""
 
-    class Told(bootsteps.StartStopStep):  # type: ignore[misc]
+    class MetricsServer(bootsteps.StartStopStep):  # type: ignore[misc]
         def start(self, _worker: Any) -> None:
             metrics.serve(host, port, key)
 
-    return Told
+    return MetricsServer

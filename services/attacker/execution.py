@@ -14,16 +14,16 @@ import structlog
 from celery.exceptions import SoftTimeLimitExceeded
 from pydantic import ValidationError
 
-from leakrange.jobs.job import CANCEL, ORDER, JobReport, Order
+from leakrange.jobs.orders import CANCEL, ORDER, JobReport, Order
 from leakrange.registry import UnknownName
+from leakrange.services.attacker.lease import leased
+from leakrange.services.attacker.memory import out_of_memory
+from leakrange.services.attacker.metrics import JobMetrics, Outcome
+from leakrange.services.attacker.reports import Reporter
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.attacker.task import Cancelled, FleetTask, JobContext
 from leakrange.wire.calling import RETRIED, Tries
 from leakrange.wire.errors import LeakrangeError
-from services.attacker.lease import leased
-from services.attacker.memory import out_of_memory
-from services.attacker.metrics import JobMetrics, Outcome
-from services.attacker.reports import Reporter
-from services.attacker.settings import FleetSettings
-from services.attacker.task import Cancelled, FleetTask, JobContext
 
 LONGEST_PAUSE = 4.0
 
@@ -42,10 +42,10 @@ class Execution:
         outcome = self._handle(task, identity, worker)
         log.info("job ended", outcome=outcome, seconds=round(time.monotonic() - begun, 3))
         if self._metrics is not None:
-            self._metrics.ended(task.kind, outcome, begun)
+            self._metrics.ended(task.step.name, outcome, begun)
 
     def _handle(self, task: FleetTask, identity: str, worker: str) -> Outcome:
-        reporter = Reporter(self._client, identity, task.kind, worker)
+        reporter = Reporter(self._client, identity, task.step.name, worker)
         context = JobContext(self._settings, reporter)
         with leased(self._client, identity, self._settings.lease_seconds, context.cancel) as ours:
             if not ours:
@@ -53,11 +53,11 @@ class Execution:
                 return "left"
             stored = self._ordered(identity)
             if stored is None:
-                return "left"  # it was brought to an end since the message was sent
+                return "left"  # the job was ended after the message was sent
             report = self._work(task, identity, stored, context, reporter)
             if report.state != "postponed":
                 self._client.delete(ORDER.format(identity=identity))
-        reporter.send(report)  # now that whoever wants the job again finds it free
+        reporter.send(report)  # now another worker that gets the job again finds it free
         return _outcome(report)
 
     def _ordered(self, identity: str) -> bytes | None:
@@ -66,7 +66,7 @@ class Execution:
     def _work(
         self, task: FleetTask, identity: str, stored: bytes, context: JobContext, reporter: Reporter
     ) -> JobReport:
-        """Carry the job out; the report of its end, or that it has to be tried again."""
+        """Carry the job out; return the report of its end, or that it has to be tried again."""
         try:
             order = Order.model_validate_json(stored)
         except ValidationError as error:
@@ -85,7 +85,7 @@ class Execution:
             return reporter.make("failed", f"took longer than {task.seconds:.0f} s")
         except (LeakrangeError, ConnectionError) as error:
             if (again := self._again(error, identity, stored, order)) is None:
-                message, data = _told(error, order.attempt)
+                message, data = _describe(error, order.attempt)
                 return reporter.make("failed", message, **data)
             log.warning("postponed", error=str(error), **again)
             return reporter.make("postponed", **again)
@@ -96,12 +96,12 @@ class Execution:
         except Exception as error:
             log.error("job failed", exc_info=error)
             if (lacking := out_of_memory(error)) is not None:
-                message, data = _told(lacking, order.attempt)
+                message, data = _describe(lacking, order.attempt)
                 return reporter.make("failed", message, **data)
             return reporter.make("failed", f"{type(error).__name__}: {error}")
 
     def _again(self, error: Exception, identity: str, stored: bytes, order: Order) -> dict[str, Any] | None:
-        """The data of the report by which to try again, if that may help."""
+        """The data of a report that asks for another try, if that may help; else None."""
         newest = self._ordered(identity)
         if newest not in (None, stored):  # the proxy may have another address by now
             return {"seconds": self._settings.retry_pause, "attempt": 0}
@@ -123,7 +123,7 @@ def _outcome(report: JobReport) -> Outcome:
     return "cancelled" if report.message == "cancelled" else "failed"
 
 
-def _told(error: Exception, attempt: int) -> tuple[str, dict[str, Any]]:
+def _describe(error: Exception, attempt: int) -> tuple[str, dict[str, Any]]:
     tried = f" (tried {attempt + 1} times)" if attempt else ""
     if not isinstance(error, LeakrangeError):
         return f"{type(error).__name__}: {error}{tried}", {}

@@ -1,4 +1,4 @@
-"""``python -m services.attacker.healthcheck``: exit status 0 where this machine's worker has reported
+"""``python -m leakrange.services.attacker.healthcheck``: exit status 0 if this machine's worker has reported
 itself alive within the last seconds."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import sys
 
 import redis
 
-from services.attacker.liveness import ALIVE, ALIVE_SECONDS
-from services.attacker.settings import FleetSettings
+from leakrange.services.attacker.liveness import ALIVE, ALIVE_SECONDS
+from leakrange.services.attacker.settings import FleetSettings
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Who works on a job: a lease in Redis that only its holder can extend or release."""
+"""Leases of jobs in Redis: only the holder can extend or release one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 from redis.exceptions import LockError
 from redis.lock import Lock
 
-from leakrange.jobs.job import CANCEL, LEASE
+from leakrange.jobs.orders import CANCEL, LEASE
 
 BEAT = 0.3
 """The share of a lease after which its holder extends it: two beats may be lost before the lease is."""
@@ -24,7 +24,7 @@ log = structlog.get_logger("leakrange.attacker.lease")
 def leased(
     client: redis.Redis, identity: str, seconds: float, cancelled: Callable[[], None]
 ) -> Iterator[bool]:
-    """Hold the job's lease while the block runs; gives False where somebody else holds it.
+    """Hold the job's lease while the block runs; gives False if somebody else holds it.
 
     A thread extends the lease: it runs out ``seconds`` after the process has died. The thread calls
     ``cancelled`` once if the controller cancels the job.
@@ -36,7 +36,7 @@ def leased(
     stop = threading.Event()
 
     def beat() -> None:
-        told = False
+        cancel_seen = False
         while not stop.wait(BEAT * seconds):
             try:
                 if not _kept(lease):
@@ -44,13 +44,13 @@ def leased(
                     # results are the same, and only one of them spends.
                     log.warning("lease lost")
                     return
-                if not told and client.exists(CANCEL.format(identity=identity)):
-                    told = True
+                if not cancel_seen and client.exists(CANCEL.format(identity=identity)):
+                    cancel_seen = True
                     cancelled()
             except redis.RedisError as error:
                 log.warning("heartbeat failed", error=str(error))
 
-    logged = copy_context()  # the thread's lines carry what ours do
+    logged = copy_context()  # the thread's log lines carry the same context as ours
     thread = threading.Thread(target=logged.run, args=(beat,), name=f"lease-{identity[:8]}", daemon=True)
     thread.start()
     try:

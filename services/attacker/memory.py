@@ -1,4 +1,4 @@
-"""Jobs that found no memory: what their reports say."""
+"""Jobs that ran out of memory, and the error in their reports."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ LESS_TO_TRAIN = (
     "give the trainer more memory, start it with a smaller --concurrency, or train with a smaller batch"
 )
 SAID = ("can't allocate memory", "cannot allocate memory", "out of memory")
-"""In errors of torch, of CUDA and of the loader of shared libraries, lower case."""
+"""Words in errors of torch, of CUDA and of the loader of shared libraries, in lower case."""
 
 
 class OutOfMemory(LeakrangeError):
-    """A job needs more memory than its worker may have. It is not tried again: it would need it again."""
+    """A job needs more memory than its worker may have. It is not tried again: it would need as much
+    again."""
 
     slug, title = "out-of-memory", "Out of memory"
     default_hint = (
@@ -26,12 +27,12 @@ class OutOfMemory(LeakrangeError):
 
 
 def out_of_memory(error: Exception) -> OutOfMemory | None:
-    """The error that says so, where ``error`` means that."""
-    told = str(error)
+    """The `OutOfMemory` for an ``error`` that means that memory ran out; None for any other."""
+    message = str(error)
     if not (
         isinstance(error, MemoryError)
         or getattr(error, "errno", None) == errno.ENOMEM
-        or any(words in told.lower() for words in SAID)
+        or any(words in message.lower() for words in SAID)
     ):
         return None
-    return OutOfMemory(f"out of memory: {told.splitlines()[0] if told else type(error).__name__}")
+    return OutOfMemory(f"out of memory: {message.splitlines()[0] if message else type(error).__name__}")

@@ -1,4 +1,4 @@
-"""What a worker tells Prometheus of its jobs.
+"""A worker's metrics of its jobs, for Prometheus.
 
 Jobs are done in forked processes, and the port is the main process's. Each fork writes one line a job into a
 pipe, which the main process counts: nothing is shared, and a fork that is killed loses its own line alone.
@@ -18,15 +18,14 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app
 from pydantic import SecretStr
 
-from leakrange.jobs.job import JobKind
-
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
 __all__ = ["JobMetrics", "Outcome"]
 
 Outcome = Literal["done", "reused", "failed", "cancelled", "postponed", "left"]
-"""``reused``: it was stored already. ``left``: another worker is at it, or it was ended meanwhile."""
+"""``reused``: the result was stored already. ``left``: another worker has the job, or it was ended
+meanwhile."""
 
 
 class JobMetrics:
@@ -47,13 +46,15 @@ class JobMetrics:
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400),
         )
 
-    def ended(self, kind: JobKind, outcome: Outcome, begun: float) -> None:
-        """Say that a job that began at ``begun`` (`time.monotonic`) came to an end; from any process."""
-        with contextlib.suppress(BlockingIOError):  # what is not read is not counted
+    def ended(self, kind: str, outcome: Outcome, begun: float) -> None:
+        """Count a job that began at ``begun`` (`time.monotonic`) and has ended; may be called from any
+        process."""
+        with contextlib.suppress(BlockingIOError):  # lines that are not read are not counted
             os.write(self._to, f"{kind} {outcome} {time.monotonic() - begun:.6f}\n".encode())
 
     def serve(self, host: str, port: int, key: SecretStr | None) -> None:
-        """Count, and answer at ``http://host:port/metrics``, to who shows the ``key`` where there is one."""
+        """Count, and answer at ``http://host:port/metrics``; if there is a ``key``, only to clients that show
+        it."""
         threading.Thread(target=self._count, name="job-metrics", daemon=True).start()
         server = make_server(host, port, _guarded(make_wsgi_app(self.registry), key), handler_class=_Silent)
         threading.Thread(target=server.serve_forever, name="metrics-port", daemon=True).start()
@@ -68,10 +69,10 @@ class JobMetrics:
 
 
 class _Silent(WSGIRequestHandler):
-    timeout = 10  # seconds in which a request must come: one after the other is answered
+    timeout = 10  # seconds within which a request must come, since requests are answered one after the other
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: a scrape is not worth a line."""
+        """Log nothing: a scrape is not worth a line."""
 
 
 def _guarded(app: Callable[..., Iterable[bytes]], key: SecretStr | None) -> Callable[..., Iterable[bytes]]:

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import redis
 
-from leakrange.jobs.job import REPORTS, JobKind, JobReport
+from leakrange.jobs.orders import REPORTS, JobReport
 
 KEPT = 100_000
-"""About how many reports the stream keeps; the controller is rarely more than a few behind."""
+"""The number of reports, roughly, that the stream keeps; the controller is rarely more than a few behind."""
 
 State = Literal["started", "postponed", "done", "failed"]
 
@@ -17,7 +17,7 @@ State = Literal["started", "postponed", "done", "failed"]
 class Reporter:
     """Reports on one job, in the order of the calls."""
 
-    def __init__(self, client: redis.Redis, identity: str, kind: JobKind, worker: str) -> None:
+    def __init__(self, client: redis.Redis, identity: str, kind: str, worker: str) -> None:
         self._client = client
         self._fields: dict[str, Any] = {"identity": identity, "kind": kind, "worker": worker}
 

@@ -26,31 +26,32 @@ class FleetSettings(BaseSettings):
     broker_url: BrokerUrl = ""
     """Where messages about jobs come from; empty: from Redis. The same for the controller and all workers."""
     fleet_secret: RandomSecret | None = None
-    """The controller's. A worker with the queue ``probe`` or ``audit`` derives its API keys from it and the
-    key's name."""
+    """The controller's secret. A worker with the queue ``probe`` or ``audit`` derives its API keys from it
+    and the key's name."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = 5.0
     """How long a job stays with a worker that has fallen silent; the same for all workers of a fleet."""
     request_timeout: Seconds = 60.0
-    """For the whole answer to one probing request; longer than a proxy waits for its provider."""
+    """The time limit of the whole answer to one probing request; longer than a proxy waits for its
+    provider."""
     retries: Annotated[int, Field(ge=0, le=100)] = 20
     """How often a job is tried again after a server was down, full or talking nonsense: 20 times are more
-    than a minute, in which a provider on a busy machine has restarted. What a proxy says is in flight, maybe
-    only because a proxy died with it, is waited for besides, as long as that may last."""
+    than a minute, in which a provider on a busy machine has restarted. A request that a proxy says is in
+    flight, maybe only because a proxy died with it, is waited for besides, as long as that may last."""
     retry_pause: Seconds = 0.5
-    """Before the first new try; doubled for each further one, up to 4 s."""
+    """The pause before the first new try; doubled for each further one, up to 4 s."""
     train_threads: Annotated[int, Field(ge=1, le=256)] = 1
     train_device: Literal["auto", "cpu", "cuda"] = "auto"
     """``auto``: the GPU where there is one."""
     traces: Path | None = None
     """A folder to which each process writes its spans as JSON lines; None: none, or to a collector alone."""
     task_events: bool = False
-    """Tell Celery's monitors, such as Flower, of the worker and its jobs."""
+    """Whether Celery's monitors, such as Flower, learn of the worker and its jobs."""
     metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
-    """Where the worker tells Prometheus of its jobs, at ``/metrics``; None: nowhere."""
+    """The port at which the worker serves its metrics, at ``/metrics``; None: none."""
     host: str = "127.0.0.1"
     """The address of that port."""
     metrics_key: RandomSecret | None = None
-    """Who reads the metrics shows it, where there is one."""
+    """The key that readers of the metrics must show, if there is one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

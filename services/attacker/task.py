@@ -1,4 +1,4 @@
-"""What a task of the fleet is: the kind of job it takes, how long it may take, and where its result lies."""
+"""Tasks of the fleet: the step that each takes, its time limit, and the place of its result."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from leakrange.jobs.job import JobKind
-from leakrange.store.files import FolderStore
-from services.attacker.reports import Reporter
-from services.attacker.settings import FleetSettings
+from leakrange.jobs.step import Step
+from leakrange.registry import Registry
+from leakrange.services.attacker.reports import Reporter
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.store.files import FolderStore, whole
 
 
 class Cancelled(Exception):
@@ -19,7 +20,7 @@ class Cancelled(Exception):
 
 
 class JobContext:
-    """What a job has at hand while it runs."""
+    """The context of a job while it runs."""
 
     def __init__(self, settings: FleetSettings, reporter: Reporter) -> None:
         self.settings = settings
@@ -30,7 +31,7 @@ class JobContext:
 
     @property
     def releases(self) -> FolderStore:
-        """Where releases and inferences are stored."""
+        """The store of releases and inferences."""
         return FolderStore(self.settings.releases_dir)
 
     def cancel(self) -> None:
@@ -44,7 +45,7 @@ class JobContext:
     def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Have ``interrupt`` called, from another thread, if the job is cancelled while the block runs.
 
-        Raises `Cancelled` where it was cancelled already.
+        Raises `Cancelled` if it was cancelled already.
         """
         with self._lock:
             if self._cancelled:
@@ -63,29 +64,42 @@ class JobContext:
 
 
 Run = Callable[[Any, JobContext], dict[str, Any]]
+Stored = Callable[[FleetSettings, str], bool]
 
 
 @dataclass(frozen=True)
 class FleetTask:
-    """A task by the name ``leakrange.{kind}`` on the queue ``{kind}``.
+    """A task by the name ``leakrange.{step}`` on the queue of the step.
 
     ``seconds`` limits one run of it. ``stored`` tells whether the result of an identity is there. ``run``
     does the job, stores its result atomically and gives the data of the last report.
     """
 
-    kind: JobKind
+    step: Step
     seconds: float
-    stored: Callable[[FleetSettings, str], bool]
+    stored: Stored
     run: Run
 
     @property
     def name(self) -> str:
-        """As the controller sends it."""
-        return f"leakrange.{self.kind}"
+        """The name by which the controller sends it."""
+        return f"leakrange.{self.step.name}"
 
 
-def fleet_task(
-    kind: JobKind, *, seconds: float, stored: Callable[[FleetSettings, str], bool]
-) -> Callable[[Run], FleetTask]:
-    """Make a function of a job and its context the task of that kind of job."""
-    return lambda run: FleetTask(kind, seconds, stored, run)
+tasks = Registry[FleetTask]("task", "leakrange.services.attacker.tasks")
+"""The tasks by the names of their steps."""
+
+
+def fleet_task(step: Step, *, seconds: float, stored: Stored | None = None) -> Callable[[Run], FleetTask]:
+    """Make a function of a job and its context the task of that step. Without ``stored``, a result is there
+    when its file among the releases is whole."""
+
+    def released(settings: FleetSettings, identity: str) -> bool:
+        return whole(FolderStore(settings.releases_dir), step.file(identity))
+
+    def register(run: Run) -> FleetTask:
+        return tasks.register(step.name, module=run.__module__)(
+            FleetTask(step, seconds, stored or released, run)
+        )
+
+    return register

@@ -1,4 +1,4 @@
-"""``python -m services.controller``."""
+"""``python -m leakrange.services.controller``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from leakrange.service.logs import configure_logs
 from leakrange.service.settings import read_settings
 from leakrange.service.traces import configure_traces
-from services.controller.main import controller
-from services.controller.server import ControllerServer
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.server import ControllerServer
+from leakrange.services.controller.settings import ControllerSettings
 
 
 def main() -> int:

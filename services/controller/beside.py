@@ -1,4 +1,4 @@
-"""Processes beside the controller: begun when they are needed, and again where they have died."""
+"""Processes beside the controller: begun when they are needed, and begun again if they have died."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import structlog
 __all__ = ["Beside"]
 
 T = TypeVar("T")
-log = structlog.get_logger("services.controller.beside")
+log = structlog.get_logger("leakrange.services.controller.beside")
 ENDING = 5.0
-"""Seconds within which a process has ended that has closed a connection without an answer."""
+"""Seconds within which a process ends that has closed a connection without an answer."""
 
 
 class Beside:
@@ -42,12 +42,12 @@ class Beside:
 
     @property
     def pid(self) -> int | None:
-        """The identity of the process, where it runs."""
+        """The identity of the process, if it runs."""
         running = self._process is not None and self._process.returncode is None
         return self._process.pid if running and self._process is not None else None
 
     async def begun(self) -> None:
-        """Begin the process where it does not run."""
+        """Begin the process if it does not run."""
         async with self._beginning:
             if self.pid is not None:
                 return
@@ -65,8 +65,8 @@ class Beside:
             self._process.stdin.close()
 
     async def answered(self, asking: Coroutine[Any, Any, T]) -> T:
-        """The result of ``asking``, which asks the process, begun where it does not run. Raises
-        `ConnectionError` where it ends meanwhile: whom it has not heard would wait for ever."""
+        """The result of ``asking``, which asks the process; the process is begun if it does not run. Raises
+        `ConnectionError` if it ends meanwhile: callers that it has not heard would wait for ever."""
         await self.begun()
         assert self._process is not None
         work, ended = asyncio.ensure_future(asking), asyncio.ensure_future(self._process.wait())

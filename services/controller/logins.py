@@ -1,4 +1,4 @@
-"""Who is logged in, and where: each login has an address of its own, below which its pages lie.
+"""The logins: each has an address of its own, below which its pages lie.
 
 Browsers send a cookie to every port of its host, but only below its path. The ports of a range's host belong
 to parties that distrust each other. So the cookie of a login has a path that nobody can guess,
@@ -48,7 +48,7 @@ class Login:
 
     @property
     def root(self) -> str:
-        """What the addresses of its pages begin with."""
+        """The prefix of the addresses of its pages."""
         return IN + self.name
 
     @property
@@ -68,24 +68,24 @@ class Logins:
         self._open: dict[str, Login] = {}
 
     def begin(self, role: Role) -> Login:
-        """A new login."""
+        """Begin a new login."""
         self._open = {name: login for name, login in self._open.items() if self.stands(login)}
         while len(self._open) >= MOST:
             self.end(next(iter(self._open.values())))
-        made = Login(role, self.clock() + LASTS)
-        self._open[made.name] = made
-        return made
+        begun = Login(role, self.clock() + LASTS)
+        self._open[begun.name] = begun
+        return begun
 
     def end(self, login: Login) -> None:
-        """Let it be worth nothing any more; repeating it changes nothing."""
+        """End the login; repeating it changes nothing."""
         self._open.pop(login.name, None)
 
     def stands(self, login: Login) -> bool:
-        """Whether it was neither ended nor too long ago."""
+        """Whether it was not ended and has not expired."""
         return login.name in self._open and self.clock() < login.ends
 
     def shown(self, name: str, header: str) -> Login | None:
-        """The login of that name whose cookie is in the ``Cookie`` header; None where there is none."""
+        """The login of that name whose cookie is in the ``Cookie`` header; None if there is none."""
         login = self._open.get(name)
         if login is None or not self.stands(login):
             return None
@@ -96,8 +96,8 @@ class Logins:
 class BelowLogins:
     """Answers below the address of a login as ``app`` does elsewhere, with ``request.state.login``.
 
-    Nothing inside sees the address, so that no log or error tells it. A login that does not stand leads
-    people to the plain address of the same page, and refuses programs and forms.
+    Nothing inside sees the address, so that no log or error tells it. A login that is not valid leads people
+    to the plain address of the same page, and refuses programs and forms.
     """
 
     def __init__(self, app: ASGIApp, logins: Logins) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of what is stored or queued elsewhere: read when somebody asks, and at no other time."""
+"""Metrics of records and queues that lie elsewhere: read only when somebody asks."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import structlog
 from prometheus_client import CollectorRegistry, Gauge
 from sqlalchemy.exc import SQLAlchemyError
 
-from leakrange.jobs.job import JobKind
+from leakrange.jobs.step import steps
+from leakrange.services.controller.range.fleet import Fleet
 from leakrange.store.engine import Database
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.runs import State
-from services.controller.range.fleet import Fleet
 
-__all__ = ["Standing"]
+__all__ = ["RangeGauges"]
 
 WITHIN = 2.0
-"""Seconds for each of the two: Prometheus waits ten for all."""
-log = structlog.get_logger("services.controller.metrics")
+"""The time limit of each of the two reads, in seconds: Prometheus waits ten for all."""
+log = structlog.get_logger("leakrange.services.controller.metrics")
 
 
-class Standing:
-    """Runs and trials by state, and what waits for the fleet. What cannot be read now is not told."""
+class RangeGauges:
+    """Runs and trials by state, and the messages that wait for the fleet. Figures that cannot be read now are
+    left out."""
 
     def __init__(self, database: Database, fleet: Fleet, registry: CollectorRegistry) -> None:
         self._database, self._fleet = database, fleet
@@ -52,8 +53,9 @@ class Standing:
     async def refresh(self) -> None:
         """Bring all of them up to date."""
         pending = self._fleet.pending()
-        for kind in get_args(JobKind):
-            self.pending.labels(kind).set(pending[kind])
+        for step in steps.values():
+            if step.job is not None:
+                self.pending.labels(step.name).set(pending[step.name])
         await asyncio.gather(self._read_queues(), self._read_database())
 
     async def _read_queues(self) -> None:
@@ -70,8 +72,8 @@ class Standing:
     async def _read_database(self) -> None:
         try:
             async with asyncio.timeout(WITHIN), self._database.read() as session:
-                runs = await Runs(session).tally()
-                unfinished = [run.id for run in await Runs(session).unfinished()]
+                runs = await RunStore(session).tally()
+                unfinished = [run.id for run in await RunStore(session).unfinished()]
                 trials = await Trials(session).tally(unfinished)
         except (SQLAlchemyError, LeakrangeError, OSError, TimeoutError) as error:
             log.warning("runs and trials cannot be counted", error=str(error))

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from leakrange.providers.artifact_files import find, read_files
+from leakrange.services.controller.requests import Operator
 from leakrange.wire.errors import NotFound
-from services.controller.requests import Operator
 
 router = APIRouter(prefix="/v1/obfuscators", tags=["obfuscators"])
 

@@ -1,4 +1,4 @@
-"""``python -m services.controller.reads SOCKET PARENT``: the process that reads for the controller.
+"""``python -m leakrange.services.controller.reads SOCKET PARENT``: the process that reads for the controller.
 
 Begun by the controller alone. It gets the controller's settings on its standard input, and serves on the
 socket of that descriptor until the process with the identity PARENT ends.
@@ -19,24 +19,24 @@ from fastapi import FastAPI, Request
 from leakrange.service.app import create_app
 from leakrange.service.logs import configure_logs
 from leakrange.service.parent import die_with
+from leakrange.services.controller.comparisons.endpoints import router as comparisons
+from leakrange.services.controller.comparisons.service import ComparisonService
+from leakrange.services.controller.load.endpoints import figures
+from leakrange.services.controller.pages import assets, board, compare
+from leakrange.services.controller.reading.process import VISITOR
+from leakrange.services.controller.runs.reader import RunReader
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.controller.views.endpoints import router as views
+from leakrange.services.controller.views.service import ViewService
+from leakrange.services.controller.visitors import Visitor, reader
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
-from services.controller.comparisons.endpoints import router as comparisons
-from services.controller.comparisons.service import ComparisonService
-from services.controller.load.endpoints import figures
-from services.controller.pages import assets, board, compare
-from services.controller.reading.process import VISITOR
-from services.controller.runs.reader import RunReader
-from services.controller.settings import ControllerSettings
-from services.controller.views.endpoints import router as views
-from services.controller.views.service import ViewService
-from services.controller.visitors import Visitor, reader
 
 __all__ = ["reading_app"]
 
 
 def reading_app(settings: ControllerSettings) -> FastAPI:
-    """The endpoints of the controller that take long. Whoever asks is who the controller says."""
+    """The endpoints of the controller that take long. The controller says who asks."""
     database = Database(settings.database_url)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What requests to several endpoints have in common."""
+"""Parameters that several endpoints have in common."""
 
 from __future__ import annotations
 

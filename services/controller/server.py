@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from leakrange.service.serving import configuration
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 
 
 class ControllerServer(uvicorn.Server):

@@ -25,10 +25,10 @@ class ControllerSettings(ServiceSettings):
     broker_url: BrokerUrl = ""
     """Where messages to the fleet go; empty: to Redis, which keeps orders, leases and reports in any case."""
     fleet_secret: RandomSecret
-    """The fleet's API keys are derived from it and from the key's name, which is all that a job tells."""
+    """The fleet's API keys are derived from it and from the key's name, which is all that a job holds."""
     viewer_key: Annotated[RandomSecret | None, BeforeValidator(lambda key: key or None)] = None
-    """What lets somebody look at everything and change nothing. None, or empty: whoever reaches it
-    may look."""
+    """The key that lets somebody look at everything and change nothing. None, or empty: everybody who reaches
+    the controller may look."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     providers: dict[str, str]
@@ -36,9 +36,9 @@ class ControllerSettings(ServiceSettings):
     proxy_public_url: str | None = None
     edge_url: str = "http://127.0.0.1:8704"
     sessions_at_once: int = 4
-    """How many edge-client sessions are under way at a time."""
-    probes_at_once: int = 8
-    """How many probing chunks of a run wait in the fleet's queue at a time."""
+    """The number of edge-client sessions that are under way at a time."""
+    probes_at_once: int = 64
+    """The number of probing chunks of a run that wait in the fleet's queue at a time."""
     withdraw_after: Annotated[float, Field(ge=0)] = 3600.0
     """Seconds for which the models of a finished run are served on. A run that wants one later has it
     deployed again."""
@@ -46,11 +46,11 @@ class ControllerSettings(ServiceSettings):
     """Samples that all visitors together may have released in a day (UTC) to try what leaks; each try takes
     one for each provider and defence of its run."""
     reading_memory: Annotated[int, Field(ge=2**28)] = 3 * 2**30
-    """Bytes of data of the process that reads what runs found: reports, boards, comparisons, files. One that
-    needs more is ended."""
+    """The bytes of data of the process that reads results of runs: reports, boards, comparisons, files. A
+    process that needs more is ended."""
     attempts: int = 20
-    """How often a party that does not answer is tried: 20 times are more than a minute, in which it may
-    restart, even on a busy machine.
+    """The number of times that a party that does not answer is tried: 20 times are more than a minute, in
+    which it may restart, even on a busy machine.
     """
 
     @property

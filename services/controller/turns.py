@@ -14,21 +14,21 @@ __all__ = ["Followers", "Seats", "Turns"]
 PATIENCE = 10.0
 """Seconds for which somebody waits for a turn."""
 WAITING = 64
-"""So many wait at most: who comes later is refused at once."""
+"""The largest number of those who wait; who comes later is refused at once."""
 VIEWERS, OPERATORS = 200, 50
 """Seats of those who follow runs."""
 
 
 class Turns:
-    """At most ``at_once`` have a turn at a time. ``busy`` is what those are told who get none."""
+    """At most ``at_once`` have a turn at a time. ``busy`` is the message for those who get none."""
 
     def __init__(self, at_once: int, busy: str) -> None:
         self._free, self._busy, self._waiting = asyncio.Semaphore(at_once), busy, 0
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Within, the turn is taken. Raises `Unavailable` where it does not come for `PATIENCE` seconds, and
-        at once where too many wait for one."""
+        """Hold a turn within the block. Raises `Unavailable` if none comes within `PATIENCE` seconds, and at
+        once if too many wait for one."""
         if self._waiting >= WAITING:
             raise Unavailable(self._busy, hint="ask again")
         self._waiting += 1
@@ -46,14 +46,15 @@ class Turns:
 
 
 class Seats:
-    """At most so many stay at a time, each as long as they like. ``full`` is what others are told."""
+    """A limited number of seats, each held as long as its holder likes. ``full`` is the message for
+    others."""
 
     def __init__(self, seats: int, full: str) -> None:
         self._free, self._full = seats, full
 
     @contextmanager
     def seat(self) -> Iterator[None]:
-        """Within, one is taken. Raises `Unavailable` where none is free."""
+        """Hold a seat within the block. Raises `Unavailable` if none is free."""
         if self._free <= 0:
             raise Unavailable(self._full, hint="come back later", retry_after=5.0)
         self._free -= 1
@@ -64,7 +65,7 @@ class Seats:
 
 
 class Followers:
-    """The seats of those who follow runs, by what they are. Viewers cannot take those of operators."""
+    """The seats of those who follow runs, by their role. Viewers cannot take those of operators."""
 
     def __init__(self) -> None:
         full = "too many follow runs"

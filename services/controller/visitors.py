@@ -1,6 +1,6 @@
-"""Who looks at a page: their role, and the proof that a form came from one of our pages.
+"""Visitors of pages: their role, and the proof that a form came from one of our pages.
 
-Forms carry the token of their login, which its pages alone hold. See `services.controller.logins`.
+Forms carry the token of their login, which its pages alone hold. See `leakrange.services.controller.logins`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from leakrange.service.app import bearer
+from leakrange.services.controller.logins import Login, Role
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.wire.errors import Forbidden, Unauthenticated
-from services.controller.logins import Login, Role
-from services.controller.settings import ControllerSettings
 
 __all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "reader", "role_of", "visitor_of"]
 
@@ -25,9 +25,9 @@ class Visitor:
 
     role: Role
     token: str = ""
-    """What forms of this visitor carry; empty without a login."""
+    """The token in forms of this visitor; empty without a login."""
     root: str = ""
-    """What the addresses of this visitor's pages begin with; empty without a login."""
+    """The prefix of the addresses of this visitor's pages; empty without a login."""
 
     @property
     def operates(self) -> bool:
@@ -45,14 +45,14 @@ def role_of(key: str, settings: ControllerSettings) -> Role:
     given = key.encode()
     if hmac.compare_digest(given, settings.operator_key.get_secret_value().encode()):
         return "operator"
-    own = settings.viewer_key
-    if own is not None and hmac.compare_digest(given, own.get_secret_value().encode()):
+    viewer_key = settings.viewer_key
+    if viewer_key is not None and hmac.compare_digest(given, viewer_key.get_secret_value().encode()):
         return "viewer"
     return "stranger"
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Who asks, by the login. Without one it is a viewer, or a stranger where viewers need a key."""
+    """The visitor, by the login. Without one it is a viewer, or a stranger if viewers need a key."""
     login: Login | None = getattr(request.state, "login", None)
     if login is not None:
         return Visitor(login.role, login.token, login.root)
@@ -61,7 +61,7 @@ def visitor_of(request: Request) -> Visitor:
 
 
 def reader(request: Request) -> Visitor:
-    """Who reads, by login or by key. Where viewers need a key, raises `Unauthenticated` without either, and
+    """The reader, by login or by key. If viewers need a key, raises `Unauthenticated` without either, and
     `Forbidden` for another key."""
     visitor = visitor_of(request)
     if visitor.logged_in or (visitor.role == "viewer" and "Authorization" not in request.headers):

@@ -1,4 +1,4 @@
-"""``python -m services.federation``: train extractors by a federation over Flower.
+"""``python -m leakrange.services.federation``: train extractors by a federation over Flower.
 
 run RECIPE.json --models DIR                in Flower's simulation, on this machine
 run RECIPE.json --models DIR --link FOLDER  on the devices that are connected to this machine's SuperLink
@@ -24,16 +24,16 @@ from pydantic import ValidationError
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
+from leakrange.services.federation.deployment import environment, program, submit
+from leakrange.services.federation.keys import LinkFolder, device_key, public_key
+from leakrange.services.federation.server import Patience, federation_of
 from leakrange.wire.errors import InvalidInput, LeakrangeError
-from services.federation.deployment import environment, program, submit
-from services.federation.keys import LinkFolder, device_key, public_key
-from services.federation.server import Patience, federation_of
 
 log = structlog.get_logger("leakrange.federation")
 
 
 def main() -> None:
-    """Do what the command line says; what can be foreseen ends with a message."""
+    """Run the command line; foreseeable errors end with a message."""
     options = _options()
     configure_logs("federation")
     for chatty in ("flwr", "alembic"):
@@ -47,7 +47,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m services.federation",
+        prog="python -m leakrange.services.federation",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -86,7 +86,7 @@ def _options() -> argparse.Namespace:
 def _run(options: argparse.Namespace) -> None:
     from leakrange.defences.artifact import save
     from leakrange.providers.artifact_files import find
-    from services.federation.taking_over import take_over
+    from leakrange.services.federation.taking_over import take_over
 
     patience = Patience(options.gather, options.answer)
     for recipe in _recipes(options.recipes):
@@ -99,14 +99,14 @@ def _run(options: argparse.Namespace) -> None:
             taken = take_over(folder.outputs / recipe.digest(), options.models, recipe)
             log.info("stored", folder=str(taken))
         else:
-            from services.federation.simulation import simulate
+            from leakrange.services.federation.simulation import simulate
 
             trained = simulate(recipe, federation.devices, patience, options.processes)
             log.info("stored", folder=str(save(options.models, trained)))
 
 
 def _superlink(options: argparse.Namespace) -> None:
-    from services.federation.superlink import serve
+    from leakrange.services.federation.superlink import serve
 
     serve(
         LinkFolder(options.folder.absolute()), options.host, options.port, options.orders_port, options.name
@@ -129,7 +129,7 @@ def _enrol(options: argparse.Namespace) -> None:
 
 
 def _recipes(file: Path) -> Iterator[TrainingRecipe]:
-    """Those of a file, each checked before the first is trained."""
+    """The recipes of a file, each checked before the first is trained."""
     try:
         content = orjson.loads(file.read_bytes())
     except orjson.JSONDecodeError as error:

@@ -1,5 +1,4 @@
-"""A federation between processes: how Flower's programs are started, and how a run is ordered of a
-SuperLink."""
+"""A federation between processes: starting Flower's programs, and ordering a run of a SuperLink."""
 
 from __future__ import annotations
 
@@ -9,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.services.federation.keys import LinkFolder
+from leakrange.services.federation.server import Patience
 from leakrange.wire.errors import LeakrangeError
-from services.federation.keys import LinkFolder
-from services.federation.server import Patience
 
 __all__ = ["environment", "program", "submit"]
 
@@ -19,15 +18,15 @@ APP = b"""\
 [project]
 name = "leakrange-federation"
 version = "0.1.0"
-description = "The apps are in the package services.federation, which every party has installed."
+description = "The apps are in the package leakrange.services.federation, which every party has installed."
 license = "Apache-2.0"
 
 [tool.flwr.app]
 publisher = "leakrange"
 
 [tool.flwr.app.components]
-serverapp = "services.federation.server_app:app"
-clientapp = "services.federation.client_app:app"
+serverapp = "leakrange.services.federation.server_app:app"
+clientapp = "leakrange.services.federation.client_app:app"
 
 [tool.flwr.app.config]
 recipe = ""
@@ -35,16 +34,16 @@ outputs = ""
 gather = 0.0
 answer = 0.0
 """
-"""What Flower sends to all parties: where the apps are, and the names of what a run is given."""
+"""Package that Flower sends to all parties: the places of the apps, and the names of a run's settings."""
 
 
 def program(name: str) -> str:
-    """One of Flower's programs, as it is installed beside this Python."""
+    """Path of one of Flower's programs, installed beside this Python."""
     return str(Path(sys.executable).with_name(name))
 
 
 def environment() -> dict[str, str]:
-    """What Flower's programs are started with: they start others by name, one process for each message."""
+    """The environment of Flower's programs: they start others by name, one process for each message."""
     variables = dict(os.environ)
     variables["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), variables.get("PATH", "")])
     variables.setdefault("OMP_NUM_THREADS", "1")
@@ -53,9 +52,9 @@ def environment() -> dict[str, str]:
 
 
 def submit(recipe: TrainingRecipe, folder: LinkFolder, patience: Patience) -> None:
-    """Have the SuperLink of this ``folder`` train the extractor of ``recipe``, which it stores among its
-    outputs. Prints what the server app says. Raises `LeakrangeError` where the run fails, `InvalidInput`
-    where no SuperLink has the folder."""
+    """Have the SuperLink of this ``folder`` train the extractor of ``recipe`` and store it among its outputs.
+    Prints the log of the server app. Raises `LeakrangeError` where the run fails, `InvalidInput` where no
+    SuperLink has the folder."""
     import httpx
     from flwr.cli.build import build_fab_from_files
     from flwr.common.serde import user_config_to_proto
@@ -73,9 +72,11 @@ def submit(recipe: TrainingRecipe, folder: LinkFolder, patience: Patience) -> No
     }
     fab, _ = build_fab_from_files({"pyproject.toml": APP})
     order = StartRunRequest(fab=Fab(content=fab), override_config=user_config_to_proto(config))
-    who = [RuntimeVersionHttpInterceptor(component_name="flwr CLI"), _Bearer(key)]
+    interceptors = [RuntimeVersionHttpInterceptor(component_name="flwr CLI"), _Bearer(key)]
     try:
-        with ControlHttpClient.from_server_address(address, False, str(folder.certificate), who) as client:
+        with ControlHttpClient.from_server_address(
+            address, False, str(folder.certificate), interceptors
+        ) as client:
             run = client.StartRun(order).run_id
             for piece in client.StreamLogs(StreamLogsRequest(run_id=run)):
                 sys.stdout.write(piece.log_output)
@@ -92,7 +93,7 @@ def submit(recipe: TrainingRecipe, folder: LinkFolder, patience: Patience) -> No
 
 
 class _Bearer:
-    """Shows the key with every request."""
+    """Sends the key with every request."""
 
     def __init__(self, key: str) -> None:
         self.key = key

@@ -1,4 +1,4 @@
-"""What SuperLink and devices know each other by: a certificate, and an enrolled public key for each device.
+"""Identities of SuperLink and devices: a certificate, and an enrolled public key for each device.
 
 Each party makes its own secrets, in a folder of its own. Only public things go from one to another: the
 SuperLink's certificate to the devices, and a device's public key to the SuperLink, where the operator enrols
@@ -39,13 +39,13 @@ HINT = "give the `device.pub` from the folder of a device"
 
 @dataclass(frozen=True)
 class LinkFolder:
-    """The folder of a SuperLink: what it alone knows, what it shows to everybody, and what it has trained."""
+    """The folder of a SuperLink: its secrets, its public certificate, and its outputs."""
 
     root: Path
 
     @property
     def certificate(self) -> Path:
-        """By which devices know the SuperLink; not secret."""
+        """The certificate by which devices recognise the SuperLink; not secret."""
         return self.root / "public" / "certificate.pem"
 
     @property
@@ -55,7 +55,7 @@ class LinkFolder:
 
     @property
     def orders(self) -> Path:
-        """Where federations are ordered, and the key to that: JSON with ``address`` and ``key``."""
+        """The address for ordering federations, with its key: JSON with ``address`` and ``key``."""
         return self.root / "keys" / "orders.json"
 
     @property
@@ -65,16 +65,16 @@ class LinkFolder:
 
     @property
     def devices(self) -> Devices:
-        """Who is enrolled."""
+        """The enrolled devices."""
         return Devices(self.root / "keys" / "devices.json")
 
     @property
     def outputs(self) -> Path:
-        """Where the server app stores extractors."""
+        """The folder in which the server app stores extractors."""
         return self.root / "outputs"
 
     def prepare(self, address: str, names: Sequence[str]) -> str:
-        """Make what is missing, and fresh keys for orders at ``address`` and for tasks; gives the key of
+        """Make missing files, and fresh keys for orders at ``address`` and for tasks, and return the key of
         orders. A new certificate is for these ``names`` and addresses, and for those of this machine."""
         self.certificate.parent.mkdir(parents=True, exist_ok=True)
         self.outputs.mkdir(parents=True, exist_ok=True)
@@ -106,8 +106,7 @@ class LinkFolder:
 @dataclass(frozen=True)
 class Devices:
     """The enrolled devices: a ``file`` with the number of each, by the fingerprint of its public key. It is
-    read anew each time, so that a running SuperLink knows at once who was enrolled and whose enrolment is
-    taken back."""
+    read anew each time, so that a running SuperLink notices each enrolment, and each end of one, at once."""
 
     file: Path
 
@@ -120,28 +119,28 @@ class Devices:
         return numbers
 
     def number(self, public_key: bytes) -> int | None:
-        """Which device has this key (PEM), None where it is nobody's."""
+        """The device with this key (PEM), None where there is none."""
         return self.numbers().get(fingerprint(public_key))
 
     def enrol(self, keys: Iterable[bytes], device: int | None = None) -> dict[str, int]:
-        """Enrol public ``keys`` (PEM), and give their devices' numbers by fingerprint: the lowest free ones,
-        or the number ``device`` for a single key, which it takes from the key that had it. A key that is
-        enrolled keeps its number. Raises `Conflict` where several keys are to have one number."""
-        numbers, wanted = self.numbers(), [fingerprint(key) for key in keys]
+        """Enrol public ``keys`` (PEM), and return their devices' numbers by fingerprint: the lowest free
+        ones, or the number ``device`` for a single key, which it takes from the key that had it. A key that
+        is enrolled keeps its number. Raises `Conflict` where several keys are to have one number."""
+        numbers, fingerprints = self.numbers(), [fingerprint(key) for key in keys]
         if device is not None:
-            if len(wanted) != 1:
-                raise Conflict(f"{len(wanted)} keys cannot all be device {device}")
+            if len(fingerprints) != 1:
+                raise Conflict(f"{len(fingerprints)} keys cannot all be device {device}")
             numbers = {name: number for name, number in numbers.items() if number != device}
-            numbers[wanted[0]] = device
-        for name in wanted:
+            numbers[fingerprints[0]] = device
+        for name in fingerprints:
             taken = set(numbers.values())
             numbers.setdefault(name, next(each for each in range(len(taken) + 1) if each not in taken))
         _write_secret(self.file, orjson.dumps(numbers, option=orjson.OPT_INDENT_2))
-        return {name: numbers[name] for name in wanted}
+        return {name: numbers[name] for name in fingerprints}
 
 
 def fingerprint(public_key: bytes) -> str:
-    """What stands for a public key (PEM) in lists: its SHA-256."""
+    """The SHA-256 of a public key (PEM), by which lists name it."""
     return hashlib.sha256(public_key).hexdigest()
 
 
@@ -158,8 +157,8 @@ def public_key(file: Path) -> bytes:
 
 
 def device_key(folder: Path) -> Path:
-    """The private key of the device whose folder this is, made with ``device.pub`` beside it where it is
-    missing."""
+    """The private key of the device with this folder. Where it is missing, it is made, with ``device.pub``
+    beside it."""
     file, public = folder / "device.key", folder / "device.pub"
     if not file.exists():
         private = ec.generate_private_key(ec.SECP384R1())
@@ -176,7 +175,7 @@ def _pem(key: ec.EllipticCurvePublicKey) -> bytes:
 
 
 def _certificate(private: ec.EllipticCurvePrivateKey, names: Iterable[str]) -> bytes:
-    """A certificate (PEM) that its own key has signed: who has it trusts this server and no other."""
+    """A self-signed certificate (PEM): its holder trusts this server and no other."""
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Leakrange SuperLink")])
     now = datetime.now(UTC)
     certificate = (
@@ -205,7 +204,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _write_secret(file: Path, content: bytes) -> None:
-    """Whole or not at all, for the eyes of this user alone."""
+    """Write a file whole or not at all, readable by this user alone."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.new")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:

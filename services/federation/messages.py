@@ -1,4 +1,4 @@
-"""What server and devices send each other, as Flower's records."""
+"""Messages between server and devices, as Flower's records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from leakrange.federation.updates import Arrays, Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
 
-__all__ = ["answered", "arrays_of", "asked", "record_of", "task", "update_message"]
+__all__ = ["arrays_of", "read_answer", "read_task", "record_of", "task", "update_message"]
 
 
 def record_of(arrays: Arrays) -> ArrayRecord:
@@ -27,19 +27,20 @@ def arrays_of(record: ArrayRecord) -> Arrays:
 def task(
     recipe: TrainingRecipe, shared: Arrays, node: int, device: int, number: int, chosen: bool, ttl: float
 ) -> Message:
-    """Asks a node to train as ``device`` in the round of that ``number``, and to send its update where it is
+    """Ask a node to train as ``device`` in the round of that ``number``, and to send its update where it is
     ``chosen``."""
-    told = {"recipe": recipe.model_dump_json(), "device": device, "round": number, "chosen": chosen}
-    content = RecordDict({"shared": record_of(shared), "task": ConfigRecord(told)})
+    fields = {"recipe": recipe.model_dump_json(), "device": device, "round": number, "chosen": chosen}
+    content = RecordDict({"shared": record_of(shared), "task": ConfigRecord(fields)})
     return Message(content, node, "train", ttl=ttl, group_id=str(number + 1))
 
 
-def asked(message: Message) -> tuple[TrainingRecipe, Arrays, int, int, bool]:
-    """What a `task` asks for: recipe, shared parameters, device, the round's number, if it is chosen."""
-    told = message.content["task"]
-    recipe = TrainingRecipe.model_validate_json(told["recipe"])
+def read_task(message: Message) -> tuple[TrainingRecipe, Arrays, int, int, bool]:
+    """The content of a `task`: recipe, shared parameters, device, the round's number, and whether it is
+    chosen."""
+    fields = message.content["task"]
+    recipe = TrainingRecipe.model_validate_json(fields["recipe"])
     shared = arrays_of(message.content["shared"])
-    return recipe, shared, int(told["device"]), int(told["round"]), bool(told["chosen"])
+    return recipe, shared, int(fields["device"]), int(fields["round"]), bool(fields["chosen"])
 
 
 def update_message(update: Update, message: Message) -> Message:
@@ -53,8 +54,9 @@ def update_message(update: Update, message: Message) -> Message:
     return Message(RecordDict(content), reply_to=message)
 
 
-def answered(message: Message | Exception, device: int) -> Update | Lost:
-    """What came back from ``device``, or how it cannot be read; never raises, whatever that is."""
+def read_answer(message: Message | Exception, device: int) -> Update | Lost:
+    """The update from ``device``, or the reason that its answer cannot be read. Never raises, whatever the
+    message is."""
     try:
         if isinstance(message, Exception):
             raise message

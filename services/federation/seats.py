@@ -1,25 +1,25 @@
-"""Which of Flower's nodes is which device."""
+"""The assignment of Flower's nodes to devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Protocol
 
-__all__ = ["Node", "seats"]
+__all__ = ["FlowerNode", "seats"]
 
 
-class Node(Protocol):
-    """What Flower tells of a node; it has more fields."""
+class FlowerNode(Protocol):
+    """Flower's description of a node; it has more fields."""
 
     node_id: int
     name: str | None
 
 
-def seats(nodes: Iterable[Node], devices: int) -> dict[int, int]:
-    """The nodes' ids by the numbers, below ``devices``, of the devices that they are.
+def seats(nodes: Iterable[FlowerNode], devices: int) -> dict[int, int]:
+    """The nodes' ids by device number, for the devices below ``devices``.
 
-    A SuperLink names each node by the number of its device, as which it was enrolled. The nodes of a
-    simulation have no names: they are the devices in ascending order of their ids.
+    A SuperLink names each node by the number of its enrolled device. The nodes of a simulation have no names:
+    they are the devices in ascending order of their ids.
     """
     present = sorted(nodes, key=lambda node: node.node_id)
     named = {int(node.name): node.node_id for node in present if node.name}

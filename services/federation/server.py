@@ -1,4 +1,4 @@
-"""The server's loop over Flower's grid: who is there, a round, the next, and what came of them."""
+"""The server's loop over Flower's grid: its nodes, the rounds, and their result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from leakrange.federation.rounds import Rounds
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.services.federation.messages import read_answer, task
+from leakrange.services.federation.seats import seats
 from leakrange.wire.errors import InvalidInput, LeakrangeError
-from services.federation.messages import answered, task
-from services.federation.seats import seats
 
 if TYPE_CHECKING:
     from flwr.app import Message
@@ -27,50 +27,51 @@ if TYPE_CHECKING:
 __all__ = ["Patience", "federate", "federation_of"]
 
 PAUSES = (0.05, 1.0)
-"""Seconds between the first two looks for what others send; doubled for each further one, up to the last."""
+"""Seconds between the first two looks for messages; doubled for each further one, up to the last."""
 log = structlog.get_logger("leakrange.federation")
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How many seconds the server waits: for all devices to be there before the first round (``gather``), and
-    for their answers in each (``answer``)."""
+    """Seconds that the server waits: for all devices before the first round (``gather``), and for their
+    answers in each (``answer``)."""
 
     gather: float = 60.0
     answer: float = 600.0
 
 
 def federation_of(recipe: TrainingRecipe) -> Federation:
-    """The federation that trains the extractor of ``recipe``. Raises `InvalidInput` where it is for something
-    else, or asks for what is not done over Flower; `UnknownName` for an unknown defence."""
-    found: Federation = federated_defence(recipe).parameters.federation
-    if found.secure:
+    """The federation that trains the extractor of ``recipe``. Raises `InvalidInput` where the recipe is for
+    something else, or asks for a feature that is missing over Flower; `UnknownName` for an unknown defence.
+    """
+    federation: Federation = federated_defence(recipe).parameters.federation
+    if federation.secure:
         raise InvalidInput(
             "over Flower devices send their updates as they are: there is no secure aggregation",
             hint="let the range train this one, in one process",
         )
-    return found
+    return federation
 
 
 def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedDefence:
     """Train the extractor of ``recipe`` by all rounds of its federation.
 
-    The server draws whose updates it takes; the others of those that train say that they are through, and
-    nothing else. A device that is not there, dies, or does not answer in time is lost for the round. Raises
+    The server draws the devices whose updates it takes; the other training devices only report that they are
+    done. A device that is absent, dies, or does not answer in time is lost for the round. Raises
     `LeakrangeError` where no update counted in any round, and as `federation_of` and
-    `leakrange.defences.federated.Devices` do.
+    `leakrange.defences.federated.FederatedDevices` do.
     """
     import torch
 
     from leakrange.data import load
     from leakrange.defences.extractor_training import finished
-    from leakrange.defences.federated import Devices
+    from leakrange.defences.federated import FederatedDevices
 
     torch.set_num_threads(1)
     began = time.perf_counter()
     recipe.check_versions()
     federation_of(recipe)
-    devices = Devices(recipe, load(recipe.data))
+    devices = FederatedDevices(recipe, load(recipe.data))
     samples = [len(part) for part in devices.parts]
     rounds = Rounds(devices.federation, devices.initial(), recipe.seed, samples)
     server = _Server(grid, recipe, rounds, patience)
@@ -94,7 +95,7 @@ class _Server:
     patience: Patience
 
     def seats(self) -> dict[int, int]:
-        """The nodes that are there, by the devices that they are."""
+        """The present nodes, by device number."""
         return seats(self.grid.get_nodes(), self.rounds.federation.devices)
 
     def gather(self) -> None:
@@ -105,7 +106,7 @@ class _Server:
         log.warning("devices are missing; rounds begin without them")
 
     def one_round(self) -> dict[str, float]:
-        """Go through the next round; gives its entry of the history."""
+        """Run the next round, and return its entry of the history."""
         began = time.perf_counter()
         seated = self.seats()
         answers: list[Update | Lost] = []
@@ -117,15 +118,15 @@ class _Server:
                 answers.append(Lost(device, "it is not there"))
                 continue
             number, patience = self.rounds.number, self.patience.answer
-            wanted = task(self.recipe, self.rounds.shared, node, device, number, device in chosen, patience)
-            sent = self._push(wanted)
-            if sent is None:
+            order = task(self.recipe, self.rounds.shared, node, device, number, device in chosen, patience)
+            message_id = self._push(order)
+            if message_id is None:
                 answers.append(Lost(device, "its task could not be sent"))
             else:
-                waiting[sent] = device
+                waiting[message_id] = device
         for _ in _looks(self.patience.answer):
-            for sent, message in self._pull(waiting):
-                answers.append(answered(message, waiting.pop(sent)))
+            for message_id, message in self._pull(waiting):
+                answers.append(read_answer(message, waiting.pop(message_id)))
             if not waiting:
                 break
         answers += [Lost(each, f"no answer in {self.patience.answer:g} s") for each in waiting.values()]
@@ -134,14 +135,14 @@ class _Server:
         return entry
 
     def _push(self, message: Message) -> str | None:
-        [sent] = self.grid.push_messages([message]) or [None]
-        return sent or None
+        [message_id] = self.grid.push_messages([message]) or [None]
+        return message_id or None
 
-    def _pull(self, sent: Iterable[str]) -> list[tuple[str, Message | Exception]]:
-        """The answers that have come, or how they cannot be read, with the ids of what they answer. Each is
-        fetched alone: whatever comes along with one that cannot be read is lost with it."""
+    def _pull(self, message_ids: Iterable[str]) -> list[tuple[str, Message | Exception]]:
+        """The answers that have come, or the errors of unreadable ones, with the ids of the messages that
+        they answer. Each is fetched alone, since an unreadable one would take others with it."""
         answers: list[tuple[str, Message | Exception]] = []
-        for each in list(sent):
+        for each in list(message_ids):
             try:
                 answers += [(each, message) for message in list(self.grid.pull_messages([each]))[:1]]
             except Exception as error:  # a device may send anything, and must not end the round
@@ -150,7 +151,7 @@ class _Server:
 
 
 def _looks(seconds: float) -> Iterator[None]:
-    """One look after the other, with pauses, until so many seconds are over."""
+    """Yield for one look after the other, with pauses, until so many seconds are over."""
     until = time.monotonic() + seconds
     pause, longest = PAUSES
     while True:

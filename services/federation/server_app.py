@@ -1,4 +1,4 @@
-"""The server app of a deployment: Flower's SuperLink starts it with what the command has sent."""
+"""The server app of a deployment: Flower's SuperLink starts it with the command's settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.service.logs import configure_logs
-from services.federation.server import Patience, federate
+from leakrange.services.federation.server import Patience, federate
 
 __all__ = ["app"]
 
@@ -21,11 +21,11 @@ def main(grid: Grid, context: Context) -> None:
     """Run all rounds and store the artifact folder."""
     from leakrange.defences.artifact import save
 
-    given = context.run_config
+    config = context.run_config
     configure_logs("federation")
-    recipe = TrainingRecipe.model_validate_json(str(given["recipe"]))
-    patience = Patience(float(given["gather"]), float(given["answer"]))
-    folder = save(Path(str(given["outputs"])), federate(grid, recipe, patience))
+    recipe = TrainingRecipe.model_validate_json(str(config["recipe"]))
+    patience = Patience(float(config["gather"]), float(config["answer"]))
+    folder = save(Path(str(config["outputs"])), federate(grid, recipe, patience))
     log.info("stored", folder=str(folder))
 
 

@@ -10,8 +10,8 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
 
 from leakrange.jobs.recipe import TrainingRecipe
-from services.federation.client_app import app as client_app
-from services.federation.server import Patience, federate
+from leakrange.services.federation.client_app import app as client_app
+from leakrange.services.federation.server import Patience, federate
 
 if TYPE_CHECKING:
     from leakrange.defences.outcome import TrainedDefence
@@ -23,7 +23,7 @@ def simulate(
     recipe: TrainingRecipe, devices: int, patience: Patience, processes: int | None = None
 ) -> TrainedDefence:
     """Train the extractor of ``recipe`` with so many virtual ``devices``, in so many ``processes`` at a time
-    (None: one for each core). Raises what `services.federation.server.federate` raises."""
+    (None: one for each core). Raises as `leakrange.services.federation.server.federate` does."""
     done: list[TrainedDefence] = []
 
     def main(grid: Grid, _context: Context) -> None:
@@ -31,8 +31,8 @@ def simulate(
 
     server_app = ServerApp()
     server_app.main()(main)
-    # Processes are shared. One that dies with a device is started anew, and who is given to it meanwhile
-    # waits; by itself Ray does neither, and each later device that meets it would be lost.
+    # Devices share processes. One that dies with a device is started anew, and later devices wait for it; by
+    # default Ray does neither, and each later device on that process would be lost.
     resources = {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1}
     run_simulation(
         server_app,

@@ -1,10 +1,10 @@
-"""The SuperLink: Flower's server, with a door of its own for devices.
+"""The SuperLink: Flower's server, with a separate address for devices.
 
-Flower serves all that it has on one address, and whoever reaches that may run programs on the server and on
-every device. Here two servers stand before Flower's application, in one process. The devices' door lets
-through what a device needs for its part in a run, from enrolled devices alone. The other one listens on this
-machine's own address: runs are ordered there, by who has the key, and Flower's own processes fetch their
-tasks there.
+Flower serves everything on one address, and whoever reaches that may run programs on the server and on every
+device. Here two servers stand before Flower's application, in one process. The devices' server admits only
+requests that a device needs for its part in a run, from enrolled devices alone. The other one listens on this
+machine's own address: holders of its key order runs there, and Flower's own processes fetch their tasks
+there.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from google.protobuf.message import DecodeError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.federation.deployment import environment, program
-from services.federation.keys import Devices, LinkFolder, fingerprint
+from leakrange.services.federation.deployment import environment, program
+from leakrange.services.federation.keys import Devices, LinkFolder, fingerprint
 
 __all__ = ["DevicesDoor", "serve"]
 
@@ -52,7 +52,7 @@ log = structlog.get_logger("leakrange.federation")
 
 def serve(folder: LinkFolder, host: str, port: int, orders_port: int, names: Sequence[str]) -> None:
     """Serve devices on ``host`` and ``port``, and orders on ``orders_port`` of this machine, until a signal
-    comes. Devices know the server by one of ``names`` or as this machine."""
+    comes. Devices recognise the server by one of ``names`` or as this machine."""
     orders = f"{LOOPBACK}:{orders_port}"
     key = folder.prepare(orders, names)
     os.environ.update(environment())
@@ -76,7 +76,7 @@ async def _together(servers: Sequence[uvicorn.Server]) -> None:
 
 
 def _flower(folder: LinkFolder, port: int, key: str) -> ASGIApp:
-    """Flower's application, with all that it serves."""
+    """Flower's whole application."""
     certificate, private = str(folder.certificate), str(folder.certificate_key)
     content = folder.certificate.read_bytes()
     app = create_app(
@@ -114,8 +114,8 @@ def _flower(folder: LinkFolder, port: int, key: str) -> ASGIApp:
     return served
 
 
-class OperatorKey(NoOpControlAuthnPlugin):  # type: ignore[misc]  # Flower is not where types are checked
-    """Orders come from who has the key."""
+class OperatorKey(NoOpControlAuthnPlugin):  # type: ignore[misc]  # types are checked without Flower
+    """Accepts orders from holders of the key."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -130,13 +130,13 @@ class OperatorKey(NoOpControlAuthnPlugin):  # type: ignore[misc]  # Flower is no
         return True, AccountInfo(flwr_aid=NOOP_FLWR_AID, account_name=NOOP_ACCOUNT_NAME)
 
     def refresh_tokens(self, metadata: Sequence[tuple[str, str]]) -> tuple[None, None]:  # noqa: ARG002
-        """There is one key, and no other is given for it."""
+        """Return no new key: there is only one."""
         return None, None
 
 
 class EnrolledDevices(InMemoryLinkState):  # type: ignore[misc]
-    """What Flower keeps of nodes and messages, where a node is an enrolled device. Its number is its node's
-    name."""
+    """Flower's state of nodes and messages, where a node is an enrolled device. The device's number is its
+    node's name."""
 
     def __init__(self, manager: Any, store: Any, devices: Devices) -> None:
         super().__init__(manager, store)
@@ -158,28 +158,29 @@ class EnrolledDevices(InMemoryLinkState):  # type: ignore[misc]
         return node
 
     def activate_node(self, node_id: int, heartbeat_interval: float) -> bool:
-        """Whether the node is there now. One that comes back is not kept out until it has been missed."""
+        """Mark a node as present, and return whether that worked. A node that comes back need not wait until
+        it has been missed."""
         with self.lock:
             self.deactivate_node(node_id)
             return bool(super().activate_node(node_id, heartbeat_interval))
 
     def get_nodes(self, run_id: int) -> set[int]:
-        """The nodes that are there and still enrolled."""
+        """The nodes that are present and still enrolled."""
         enrolled = self.devices.numbers()
         return {
             node for node in super().get_nodes(run_id) if fingerprint(self.nodes[node].public_key) in enrolled
         }
 
     def get_message_res(self, message_ids: set[str], run_id: int) -> list[Any]:
-        """The answers that have come whole. Flower would give out one whose content is still on its way, and
-        who fetches it then waits for that content, hours if it never comes."""
+        """The answers that have come completely. Flower would give out one whose content is still on its way,
+        and its reader then waits for that content, hours if it never comes."""
         with self.lock:
-            whole = {each for each in message_ids if not self._is_coming(each)}
-            answers: list[Any] = super().get_message_res(whole, run_id)
+            complete = {each for each in message_ids if not self._is_coming(each)}
+            answers: list[Any] = super().get_message_res(complete, run_id)
         return answers
 
     def _is_coming(self, message_id: str) -> bool:
-        """Whether an answer to this message has been announced, and not all of it has come."""
+        """Whether an answer to this message has been announced, but not completely received."""
         answer = self.message_ins_id_to_message_res_id.get(message_id)
         session = self._object_push_sessions.get(self._object_push_session_by_root.get(answer))
         return bool(session and session.pending_object_ids)
@@ -198,18 +199,19 @@ OPEN = {
     PUSH_OBJECT,
     *(f"/v1/fleet/{name}" for name in OTHERS),
 }
-"""What a device needs. Flower's other paths start programs, enrol nodes, or are for its server apps."""
+"""Paths that a device needs. Flower's other paths start programs, enrol nodes, or are for its server apps."""
 
 LARGE, SMALL = 6 * 2**20, 2**18
-"""Bytes of a request: of one with content, which Flower sends in pieces of 5 MiB, and of any other."""
+"""Bytes of a request with content, which Flower sends in pieces of 5 MiB, and of any other request."""
 SLACK = 2**20
 SENDINGS = 8
-"""How often a device may announce an answer to one task: once, and again where a reply was lost."""
+"""Number of times that a device may announce an answer to one task: once, and again where a reply was
+lost."""
 
 
 @dataclass
-class _Task:
-    """What a device may still send, for what it has got."""
+class _Allowance:
+    """Amounts that a device may still send for its task."""
 
     left: int = SLACK
     sendings: int = SENDINGS
@@ -219,14 +221,14 @@ class _Task:
 class DevicesDoor:
     """Lets devices send updates to Flower's ``app``, and nothing else.
 
-    A device answers for itself alone, and only what it was asked. For each task it may send twice as many
-    bytes as came with the task, and `SLACK`. One that is not enrolled is told to try again, and is let in
-    once it is.
+    A device answers for itself alone, and only to its tasks. For each task it may send twice the bytes that
+    came with the task, and `SLACK`. A device that is not enrolled is told to try again, and is admitted once
+    it is.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._tasks: dict[int, _Task] = {}
+        self._allowances: dict[int, _Allowance] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
@@ -241,35 +243,34 @@ class DevicesDoor:
         except DecodeError:
             return await Response(status_code=400)(scope, receive, send)
         node = 0 if path == ACTIVATE or not hasattr(request, "node") else request.node.node_id
-        task = self._tasks.get(node, _Task(0, 0))
-        if (path == PUSH_OBJECT and task.left < len(body)) or (path == PUSH_MESSAGES and not task.sendings):
+        allowance = self._allowances.get(node, _Allowance(0, 0))
+        too_long = path == PUSH_OBJECT and allowance.left < len(body)
+        if too_long or (path == PUSH_MESSAGES and not allowance.sendings):
             log.warning("a device sends more than it may", node=node)
             return await Response(status_code=413)(scope, receive, send)
         if path == PUSH_MESSAGES and not _is_own_answer(request):
             log.warning("a device sends what is no answer of its own", node=node)
             return await Response(status_code=400)(scope, receive, send)
         answer = await _answered(self.app, scope, receive, body)
-        # Only now is it known that the node is who it says it is.
+        # Flower has accepted the request, so only now is the node's identity proven.
         if answer.status_code == 200 and path == PULL_MESSAGES:
             if PullMessagesResponse.FromString(answer.body).messages_list:
-                self._tasks[node] = _Task()
-        elif answer.status_code == 200 and path == PULL_OBJECT and request.object_id not in task.pulled:
-            task.pulled.add(request.object_id)
-            task.left += 2 * len(answer.body)
+                self._allowances[node] = _Allowance()
+        elif answer.status_code == 200 and path == PULL_OBJECT and request.object_id not in allowance.pulled:
+            allowance.pulled.add(request.object_id)
+            allowance.left += 2 * len(answer.body)
         elif answer.status_code == 200 and path == PUSH_OBJECT:
-            task.left -= len(body)
+            allowance.left -= len(body)
         elif answer.status_code == 200 and path == PUSH_MESSAGES:
-            task.sendings -= 1
+            allowance.sendings -= 1
         elif answer.status_code == 412 and path == ACTIVATE:
-            answer = Response(
-                status_code=503
-            )  # a SuperNode gives up at the former, and tries again at the latter
+            answer = Response(status_code=503)  # a SuperNode gives up at a 412, and tries again at a 503
         await answer(scope, receive, send)
 
 
 def _is_own_answer(request: PushMessagesRequest) -> bool:
-    """Whether this is one answer to the server, from the node that sends it. Flower takes the sender's word
-    for both, and anything that answers nothing for a task that the server gives."""
+    """Whether this is one answer to the server, from the node that sends it. Flower trusts the sender for
+    both, and takes a message that answers nothing for a task of the server."""
     if len(request.messages_list) != 1 or len(request.message_object_trees) != 1:
         return False
     metadata = request.messages_list[0].metadata
@@ -294,17 +295,17 @@ async def _body(receive: Receive, most: int) -> bytes | None:
 
 
 async def _answered(app: ASGIApp, scope: Scope, receive: Receive, body: bytes) -> Response:
-    """What ``app`` answers to a request with that body; all of it, since no answer to a device is long."""
+    """The complete answer of ``app`` to a request with that body; no answer to a device is long."""
     requests: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
     answers: list[Message] = []
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return requests.pop() if requests else await receive()
 
     async def collect(message: Message) -> None:
         answers.append(message)
 
-    await app(scope, again, collect)
+    await app(scope, receive_again, collect)
     response = Response(b"".join(each.get("body", b"") for each in answers), answers[0]["status"])
     response.raw_headers = answers[0]["headers"]
     return response

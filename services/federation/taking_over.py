@@ -1,5 +1,4 @@
-"""Taking over what a SuperLink has trained: devices talk to it, so its outputs are read as those of a
-stranger."""
+"""Import of a SuperLink's outputs: devices talk to it, so its outputs are read as those of a stranger."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ __all__ = ["take_over"]
 
 
 def take_over(output: Path, root: Path, recipe: TrainingRecipe) -> Path:
-    """Copy the artifact folder ``output`` to ``<root>/<recipe digest>/``, and give that path.
+    """Copy the artifact folder ``output`` to ``<root>/<recipe digest>/``, and return that path.
 
-    Raises `InvalidArtifact` unless it is what ``recipe`` makes: one file of safetensors and one of JSON, both
-    plain, whose digests are those of the record, and whose recipe, defence, parameters and net are those of
-    ``recipe``. Nothing in it is run. Raises `StorageFull`.
+    Raises `InvalidArtifact` unless it is the result of ``recipe``: one file of safetensors and one of JSON,
+    both plain, whose digests are those of the record, and whose recipe, defence, parameters and net are those
+    of ``recipe``. Nothing in it is run. Raises `StorageFull`.
     """
     with tempfile.TemporaryDirectory() as copy:
         for name, content in _plain_files(output).items():
@@ -58,7 +57,7 @@ def _plain_files(folder: Path) -> dict[str, bytes]:
 
 def _plain(file: Path, folder: int) -> bytes:
     try:
-        # Without O_NONBLOCK a named pipe would be waited for.
+        # Without O_NONBLOCK, opening a named pipe would block.
         handle = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
         raise InvalidArtifact(f"{file}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""``python -m services.provider``: one provider, in as many processes as `ProviderSettings.workers` says."""
+"""``python -m leakrange.services.provider``: one provider, in `ProviderSettings.workers` processes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from leakrange.allocator import start_anew
 
 
 def main() -> None:
-    """Read the environment and serve until told to stop."""
-    start_anew("services.provider")
+    """Read the environment and serve until stopped."""
+    start_anew("leakrange.services.provider")
     from leakrange.service.logs import configure_logs
     from leakrange.service.serving import serve
     from leakrange.service.settings import read_settings
     from leakrange.service.traces import configure_traces
-    from services.provider.main import create_provider
-    from services.provider.settings import ProviderSettings
+    from leakrange.services.provider.main import create_provider
+    from leakrange.services.provider.settings import ProviderSettings
 
     settings = read_settings(ProviderSettings, "provider")
     configure_logs(settings.provider_name, settings.log_level)

@@ -1,7 +1,7 @@
-"""Dynamic micro-batching: a batch is whatever is waiting.
+"""Dynamic micro-batching: each batch takes everything that is waiting.
 
-A lone request goes through the net at once. Requests that arrive meanwhile form the next batch, up to the
-cap of the device. There is no timer, which would only delay a lone client.
+A lone request goes through the net at once. Requests that arrive meanwhile form the next batch, up to the cap
+of the device. There is no timer, which would only delay a lone client.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.services.provider.metrics import ProviderMetrics
 from leakrange.wire.errors import Unavailable
-from services.provider.metrics import ProviderMetrics
 
 Samples = NDArray[Any]
 Values = NDArray[np.float32]
 
 
 class Net(Protocol):
-    """What batches go through: samples (B, *shape) to float32 (B, N)."""
+    """The net of a batcher: maps samples (B, *shape) to float32 (B, N)."""
 
     @property
-    def each(self) -> float:
-        """About how many seconds a sample takes."""
+    def seconds_each(self) -> float:
+        """The approximate number of seconds a sample takes."""
 
     def short(self, samples: int) -> bool:
-        """Whether so many samples may be done `at_once`."""
+        """Whether so many samples are few enough for `at_once`."""
 
     def at_once(self, samples: Samples) -> Values:
-        """The values; nothing else happens meanwhile."""
+        """Compute the values; nothing else happens meanwhile."""
 
     async def apart(self, samples: Samples) -> Values:
-        """The values, while other things happen."""
+        """Compute the values, while other things happen."""
 
 
 TURNS = 8
-"""Turns of the event loop between two passes in it: it takes in one new connection a turn."""
+"""Turns of the event loop between two passes in it: it accepts one new connection a turn."""
 
 
 @dataclass(eq=False, slots=True)
@@ -55,7 +55,7 @@ class _Request:
 
 @dataclass(slots=True)
 class _Part:
-    """``count`` samples of ``request`` from ``start`` on, as they lie one after the other in a batch."""
+    """A part of a batch: ``count`` samples of ``request`` from ``start`` on."""
 
     request: _Request
     start: int
@@ -66,7 +66,7 @@ class Batcher:
     """The queue of one model and release, worked off in batches of at most ``cap`` samples.
 
     Answers are given sample by sample. At most ``limit`` samples wait; a request that finds the queue empty
-    is always taken. A request of more than ``cap`` samples is cut, and its parts take turns with the other
+    is always accepted. A request of more than ``cap`` samples is cut, and its parts take turns with the other
     requests.
     """
 
@@ -91,7 +91,7 @@ class Batcher:
             raise Unavailable(
                 f"{self._waiting} samples wait already; at most {self._limit}",
                 hint="ask again later, or send fewer requests at once",
-                retry_after=float(max(1, math.ceil(self._waiting * self._net.each))),
+                retry_after=float(max(1, math.ceil(self._waiting * self._net.seconds_each))),
             )
         loop = asyncio.get_running_loop()
         request = _Request(samples, loop.create_future())
@@ -110,48 +110,48 @@ class Batcher:
         self._gauge.set(self._waiting)
 
     def _work(self) -> None:
-        """Do the next batch: now, or in a task if it takes long."""
+        """Compute the next batch: now, or in a task if it takes long."""
         parts = self._take()
         if not parts:
             self._working = False
             return
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
             batch = _gathered(parts)
             if not self._net.short(len(batch)):
                 self._apart = asyncio.create_task(self._wait(parts, batch))
                 return
-            self._end(parts, self._net.at_once(batch), begun)
+            self._end(parts, self._net.at_once(batch), started)
         except Exception as error:
             _fail(parts, error)
         self._look_round(TURNS)
 
     def _look_round(self, turns: int) -> None:
-        """Go on working, after so many turns of the event loop."""
+        """Continue the work, after so many turns of the event loop."""
         if turns:
             asyncio.get_running_loop().call_soon(self._look_round, turns - 1)
         else:
             self._work()
 
     async def _wait(self, parts: list[_Part], batch: Samples) -> None:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
-            self._end(parts, await self._net.apart(batch), begun)
+            self._end(parts, await self._net.apart(batch), started)
         except Exception as error:
             _fail(parts, error)
         self._work()
 
-    def _end(self, parts: list[_Part], values: Values, begun: float) -> None:
-        self._seconds.observe(time.perf_counter() - begun)
+    def _end(self, parts: list[_Part], values: Values, started: float) -> None:
+        self._seconds.observe(time.perf_counter() - started)
         self._batch_size.observe(len(values))
         self._samples.inc(len(values))
         self._hand_out(parts, values)
 
     def _take(self) -> list[_Part]:
-        """What is waiting, up to the cap. What is left of a long request goes behind the others."""
+        """Take waiting samples, up to the cap. The rest of a long request goes behind the others."""
         parts: list[_Part] = []
         room = self._cap
-        rest: list[_Request] = []
+        unfinished: list[_Request] = []
         while self._queue and room:
             request = self._queue.popleft()
             if request.answer.done():  # given up, or failed in an earlier part
@@ -161,24 +161,24 @@ class Batcher:
             request.taken += count
             room -= count
             if request.taken < len(request.samples):
-                rest.append(request)
-        self._queue.extend(rest)
+                unfinished.append(request)
+        self._queue.extend(unfinished)
         return parts
 
     @staticmethod
     def _hand_out(parts: list[_Part], values: Values) -> None:
         place = 0
         for part in parts:
-            request, found = part.request, values[place : place + part.count]
+            request, answer = part.request, values[place : place + part.count]
             place += part.count
             request.done += part.count
             if part.count < len(request.samples):
                 if request.values is None:
                     request.values = np.empty((len(request.samples), values.shape[1]), dtype=np.float32)
-                request.values[part.start : part.start + part.count] = found
-                found = request.values
+                request.values[part.start : part.start + part.count] = answer
+                answer = request.values
             if request.done == len(request.samples) and not request.answer.done():
-                request.answer.set_result(found)
+                request.answer.set_result(answer)
 
 
 def _gathered(parts: list[_Part]) -> Samples:
@@ -187,7 +187,7 @@ def _gathered(parts: list[_Part]) -> Samples:
 
 
 def _fail(parts: list[_Part], error: Exception) -> None:
-    """Those who wait must hear of it, and the queue goes on."""
+    """Give the error to all who wait; the queue continues."""
     for part in parts:
         if not part.request.answer.done():
             part.request.answer.set_exception(error)

@@ -1,4 +1,5 @@
-"""The SQLite file of a provider, in write-ahead mode: what was answered survives a killed process."""
+"""The SQLite file of a provider, in write-ahead mode: everything that was answered survives a killed
+process."""
 
 from __future__ import annotations
 
@@ -53,9 +54,8 @@ gallery = sa.Table(
 
 
 class SQLite:
-    """One connection to the file at ``path``, used in one thread; the folder is made where it is missing.
-
-    A full disk raises `StorageFull`, a damaged file `Unavailable`; both name the place."""
+    """One connection to the file at ``path``, used in one thread; a missing folder is created. A full disk
+    raises `StorageFull`, a damaged file `Unavailable`; both name the place."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,17 +67,17 @@ class SQLite:
         sa.event.listen(self._engine, "handle_error", partial(raise_told, path))
 
     async def open(self) -> None:
-        """Open the file and make its tables."""
+        """Open the file and create its tables."""
         await self._run(lambda: self._path.parent.mkdir(parents=True, exist_ok=True))
         await self.do(_upgrade)
 
     async def close(self) -> None:
-        """Close the file, after everything that was asked before."""
+        """Close the file, after all work that was started before."""
         await self._run(self._engine.dispose)
         self._thread.shutdown()
 
     async def do(self, work: Callable[[sa.Connection], T]) -> T:
-        """``work(connection)`` in the thread of the connection, in one transaction."""
+        """Run ``work(connection)`` in the thread of the connection, in one transaction."""
 
         def run() -> T:
             with self._engine.begin() as connection:
@@ -95,8 +95,8 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 def _upgrade(connection: sa.Connection) -> None:
-    """Make the tables, and bring a file of an earlier version up to date: its deployments had no options, its
-    uploads were vectors of which it kept the number of samples."""
+    """Create the tables, and bring a file of an earlier version up to date: its deployments had no options,
+    and its uploads were vectors of which it kept the number of samples."""
     connection.exec_driver_sql("begin immediate")  # the driver begins none by itself before it alters tables
     METADATA.create_all(connection)
     columns = {

@@ -17,29 +17,29 @@ import structlog
 import torch
 from numpy.typing import NDArray
 
-from leakrange.providers.decoding import Read, decode
+from leakrange.providers.decoding import Decoded, decode
 from leakrange.wire.errors import Unavailable
 
 LOWEST_PRIORITY = 19
 
-log = structlog.get_logger("services.provider.decoding")
+log = structlog.get_logger("leakrange.services.provider.decoding")
 
 
 class DecodingProcess:
     """A process of the lowest priority that decodes one upload after the other.
 
     It is started when there is something to decode, and again where it has died. It is a new interpreter,
-    since torch hangs in a fork of a process that has used it. It ends when the pipe to its parent breaks,
-    so that it outlives no parent, not even one that was killed.
+    since torch hangs in a fork of a process that has used it. It ends when the pipe to its parent breaks, so
+    that it outlives no parent, not even one that was killed.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decoding")
         self._child: tuple[SpawnProcess, Connection] | None = None
 
-    async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Read:
-        """What the decoder of the artifact in ``folder`` reads from ``values`` (B, ...), as `Decoder.infer`
-        gives it; from samples by the outputs that its classifier has of them.
+    async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Decoded:
+        """Read ``values`` (B, ...) with the decoder of the artifact in ``folder``, see `Decoder.infer`; for
+        samples, it reads the outputs that its classifier has for them.
 
         Where the process dies, the next one tries once more. Raises `InvalidArtifact`, what `Decoder.infer`
         raises, and `Unavailable` where both processes died.
@@ -47,7 +47,7 @@ class DecodingProcess:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._infer, folder, values, kind)
 
-    def _infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Read:
+    def _infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Decoded:
         for _ in range(2):
             if self._child is None:
                 self._child = _start()
@@ -64,24 +64,24 @@ class DecodingProcess:
                 continue
             if isinstance(answer, Exception):
                 raise answer
-            return cast(Read, answer)
+            return cast(Decoded, answer)
         raise Unavailable("the decoding process died twice", hint="is there enough memory?")
 
 
 def _start() -> tuple[SpawnProcess, Connection]:
-    """A child that decodes, and our end of the pipe to it; nobody but the child has the other end."""
+    """Start a child that decodes, and give our end of the pipe to it; only the child has the other end."""
     context = multiprocessing.get_context("spawn")
-    ours, its = context.Pipe()
-    process = context.Process(target=_decode, args=(its,), name="decoding", daemon=True)
+    parent_end, child_end = context.Pipe()
+    process = context.Process(target=_decode, args=(child_end,), name="decoding", daemon=True)
     process.start()
-    its.close()
-    return process, ours
+    child_end.close()
+    return process, parent_end
 
 
 def _decode(connection: Connection) -> None:
-    """The child: decodes what comes until the pipe breaks.
+    """Run the child: decode everything that comes until the pipe breaks.
 
-    What it needs is imported by now, with the priority of the parent: on a busy machine, imports with the
+    Its modules are already imported, with the priority of the parent: on a busy machine, imports with the
     lowest priority would take minutes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
@@ -94,7 +94,7 @@ def _decode(connection: Connection) -> None:
             return
 
 
-def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Read | Exception:
+def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Decoded | Exception:
     try:
         return decode(folder, values, kind)
     except Exception as error:  # the parent raises it

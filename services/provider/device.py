@@ -1,4 +1,4 @@
-"""Where nets run: in a thread of the device, or in the event loop where a pass is short."""
+"""The place where nets run: in a thread of the device, or in the event loop where a pass is short."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Device", "Pass", "place"]
+__all__ = ["ComputeDevice", "NetPass", "place"]
 
 Samples = NDArray[Any]
 Values = NDArray[np.float32]
 
 SHORT = 0.01
-"""Seconds that a pass may hold up the event loop: health checks, refusals, the reading of other requests.
+"""The longest time, in seconds, that a pass may hold up the event loop: health checks, refusals, the reading
+of other requests.
 
 Handing a batch to a thread and back costs two switches of the interpreter, which is as long as a small net
 takes for an image; and while both threads want the interpreter, each waits for the other.
 """
 SLOWER = 1.05
-"""By how much a longer pass raises the estimate: one that was interrupted must not count for what it took."""
+"""The most that a longer pass raises the estimate: an interrupted pass must not count with its whole time."""
 
 
 def place(worker: int, gpus: int) -> str:
-    """The name of the device of the ``worker``-th process: workers are dealt out over the GPUs, if there are
-    any."""
+    """The name of the device of the ``worker``-th process: workers are distributed over the GPUs, if there
+    are any."""
     return f"cuda:{worker % gpus}" if gpus else "cpu"
 
 
-class Device:
-    """One thread for all models, since one batch at a time is what a device does best.
+class ComputeDevice:
+    """One thread for all models, since a device is fastest with one batch at a time.
 
     ``name`` is torch's name of it.
     """
@@ -49,7 +50,7 @@ class Device:
         return self._running == 0
 
     async def run(self, net: Callable[[Samples], Values], samples: Samples) -> Values:
-        """``net(samples)`` in the thread."""
+        """Run ``net(samples)`` in the thread."""
         self._running += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, net, samples)
@@ -57,34 +58,34 @@ class Device:
             self._running -= 1
 
     def close(self) -> None:
-        """End the thread, after what it has been given."""
+        """End the thread, after the work that it already has."""
         self._thread.shutdown()
 
 
-class Pass:
+class NetPass:
     """Passes of samples (B, *shape) through one net of a device, which gives (B, N)."""
 
-    def __init__(self, device: Device, net: Callable[[Samples], Values], example: Samples) -> None:
+    def __init__(self, device: ComputeDevice, net: Callable[[Samples], Values], example: Samples) -> None:
         self._device, self._net = device, net
         net(example)  # the first pass is slow: no request should have to wait for it
-        begun = time.perf_counter()
+        started = time.perf_counter()
         net(example)
-        self._each = (time.perf_counter() - begun) / len(example)
+        self._seconds_each = (time.perf_counter() - started) / len(example)
 
     @property
-    def each(self) -> float:
-        """About how many seconds a sample takes."""
-        return self._each
+    def seconds_each(self) -> float:
+        """The approximate number of seconds a sample takes."""
+        return self._seconds_each
 
     def short(self, samples: int) -> bool:
         """Whether so many samples may go through the net in the event loop itself."""
-        return self._device.idle and samples * self._each <= SHORT
+        return self._device.idle and samples * self._seconds_each <= SHORT
 
     def at_once(self, samples: Samples) -> Values:
         """The values, computed here and now."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         values = self._net(samples)
-        self._each = min((time.perf_counter() - begun) / len(samples), self._each * SLOWER)
+        self._seconds_each = min((time.perf_counter() - started) / len(samples), self._seconds_each * SLOWER)
         return values
 
     async def apart(self, samples: Samples) -> Values:

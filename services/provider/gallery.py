@@ -8,10 +8,10 @@ from contextlib import AbstractAsyncContextManager
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.services.provider.gallery_store import GalleryStore, Template
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 from leakrange.wire.names import check_person
 from leakrange.wire.pairs import joint_mark
-from services.provider.gallery_store import GalleryStore, Template
 
 
 class PersonGallery:
@@ -26,7 +26,7 @@ class PersonGallery:
         store: GalleryStore,
         model: str,
         basis: str,
-        kept: Iterable[Template],
+        stored: Iterable[Template],
         *,
         most: int,
         changing: Callable[[], AbstractAsyncContextManager[None]],
@@ -34,17 +34,17 @@ class PersonGallery:
         self._store, self._model, self.basis, self._most = store, model, basis, most
         self._changing = changing
         self._closed = False
-        self.hold(kept)
+        self.hold(stored)
 
-    def hold(self, kept: Iterable[Template]) -> None:
-        """Know these people, who are stored, and no others."""
-        self._templates = {template.person: template for template in kept}
+    def hold(self, stored: Iterable[Template]) -> None:
+        """Replace the templates in memory by ``stored`` ones."""
+        self._templates = {template.person: template for template in stored}
 
     def __iter__(self) -> Iterator[Template]:
         return iter([self._templates[person] for person in sorted(self._templates)])
 
     def __getitem__(self, person: str) -> Template:
-        """Raises `InvalidInput` for what is no name, `NotFound` for a stranger."""
+        """The template of a person. Raises `InvalidInput` for an invalid name, `NotFound` for a stranger."""
         check_person(person)
         try:
             return self._templates[person]
@@ -52,10 +52,10 @@ class PersonGallery:
             raise NotFound(f"no person {person!r} is enrolled with the model {self._model!r}") from None
 
     async def enrol(self, person: str, vectors: NDArray[np.float32], marks: list[bytes]) -> Template:
-        """Keep the mean of the vectors (B, F) of the different ones among images with those marks.
+        """Keep the mean of the vectors (B, F) of images with those marks; equal images count once.
 
-        Replaces whoever has that name. Raises `InvalidInput` where the gallery is full, `Conflict` where the
-        model was replaced meanwhile.
+        A person of that name is replaced. Raises `InvalidInput` where the gallery is full, `Conflict` where
+        the model was replaced meanwhile.
         """
         check_person(person)
         different = dict(zip(marks, vectors, strict=True))
@@ -81,7 +81,7 @@ class PersonGallery:
             del self._templates[person]
 
     def close(self) -> None:
-        """Know nobody any more: the model is withdrawn, or compares other vectors from now on."""
+        """Forget everybody: the model is withdrawn, or compares other vectors from now on."""
         self._closed = True
         self._templates.clear()
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from services.provider.database import SQLite, gallery
+from leakrange.services.provider.database import SQLite, gallery
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,14 @@ class Template:
 
 
 class GalleryStore:
-    """The table ``gallery``. ``basis`` says by which artifact the vectors were made, and how."""
+    """The table ``gallery``. ``basis`` identifies the artifact that computed the vectors, and the way
+    it did."""
 
     def __init__(self, database: SQLite) -> None:
         self._database = database
 
     async def load(self, model: str, basis: str) -> list[Template]:
-        """Everybody of a model whose vector was made so; all others of it are forgotten."""
+        """Everybody of a model whose vector has that basis; all others of the model are forgotten."""
 
         def read(connection: Connection) -> Sequence[Row[Any]]:
             of_model = gallery.c.model == model
@@ -42,20 +43,20 @@ class GalleryStore:
         return _templates(rows)
 
     async def read(self, model: str, basis: str) -> list[Template]:
-        """Everybody of a model whose vector was made so; nobody is forgotten."""
-        wanted = select(gallery).where(gallery.c.model == model, gallery.c.basis == basis)
-        return _templates(await self._database.do(lambda c: c.execute(wanted).all()))
+        """Everybody of a model whose vector has that basis; nobody is forgotten."""
+        query = select(gallery).where(gallery.c.model == model, gallery.c.basis == basis)
+        return _templates(await self._database.do(lambda c: c.execute(query).all()))
 
     async def put(self, model: str, basis: str, template: Template) -> None:
-        """Enrol, or replace."""
+        """Enrol a person, or replace one."""
         vector = template.vector.astype("<f4").tobytes()
         row = (model, template.person, basis, vector, template.images, template.mark)
         await self._database.do(lambda c: c.execute(insert(gallery).prefix_with("or replace").values(row)))
 
     async def delete(self, model: str, person: str) -> None:
         """Forget one person."""
-        which = (gallery.c.model == model, gallery.c.person == person)
-        await self._database.do(lambda c: c.execute(delete(gallery).where(*which)))
+        entry = (gallery.c.model == model, gallery.c.person == person)
+        await self._database.do(lambda c: c.execute(delete(gallery).where(*entry)))
 
     async def delete_all(self, model: str) -> None:
         """Forget everybody of a model."""

@@ -1,4 +1,4 @@
-"""Several processes that serve one state folder learn of each other's changes."""
+"""The way in which several processes that serve one state folder learn of each other's changes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Generation:
     """A number in the state folder that grows with every change: odd while a change is written to the
     database, even otherwise.
 
-    Each process reads it for every request, from memory that all of them share, and so knows at no cost
-    whether what it has in memory is still what is stored. Who makes a change holds a lock, which the system
-    releases where that process dies; the number is then still odd, and the others look at what was stored.
+    Each process reads it for every request, from memory that all of them share. So it knows at no cost
+    whether its own memory still equals the database. A process that makes a change holds a lock, which the
+    system releases where that process dies; the number is then still odd, and the others look at the
+    database.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +36,7 @@ class Generation:
         self._memory: mmap.mmap | None = None
 
     def open(self) -> None:
-        """Open the file, which is made where it is missing. Raises `OSError`."""
+        """Open the file, which is created where it is missing. Raises `OSError`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self._folder / "generation", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -58,12 +59,12 @@ class Generation:
         """The number; 0 before the file is open."""
         if self._memory is None:
             return 0
-        found: int = COUNT.unpack_from(self._memory)[0]
-        return found
+        number: int = COUNT.unpack_from(self._memory)[0]
+        return number
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
-        """Within, nobody else changes anything, here or in another process."""
+        """Inside the ``with`` block nobody else changes anything, in this process or another."""
         async with self._mine:
             while not self._locked():  # noqa: ASYNC110  # another process holds it
                 await asyncio.sleep(PAUSE)
@@ -75,7 +76,8 @@ class Generation:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Within `changing`: what is written to the database here is a new generation."""
+        """Inside `changing`: everything that is written to the database inside the ``with`` block is a new
+        generation."""
         self._put(self.now | 1)
         try:
             yield
@@ -93,7 +95,7 @@ class Generation:
         return now
 
     def _settle(self) -> None:
-        """With the lock: end what a process began to write that has died."""
+        """End the change of a process that died while it wrote. The caller holds the lock."""
         if self.now % 2:
             self._put(self.now + 1)
 

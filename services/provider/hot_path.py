@@ -1,7 +1,7 @@
 """Routes that bypass the framework: how they are declared, read samples and write values.
 
 Their handlers get the bare request and give the bare response, without dependency solving and validation in
-between. They still stand in the OpenAPI document.
+between. They still appear in the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class BareRoute(APIRoute):
 
 async def read_body(request: Request, steps: Callable[[str | None, bytes], Generator[Any, None, T]]) -> T:
     """The result of ``steps(content type, body)``; a large body takes turns with others of its kind."""
-    held = io.BytesIO()  # a list of pieces would have to be copied in the end
+    buffer = io.BytesIO()  # a list of pieces would have to be copied in the end
     async for piece in request.stream():
-        held.write(piece)
-    body = held.getvalue()
-    del held
+        buffer.write(piece)
+    body = buffer.getvalue()
+    del buffer
     try:
         return await in_turns(steps(request.headers.get("content-type"), body), len(body))
     finally:
@@ -50,27 +50,27 @@ def values_response(
     card: ModelCard,
     release: str,
     values: NDArray[Any],
-    wanted: str,
+    accepted: str,
     headers: dict[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """The response with values (B, N) as ``wanted``: npy, or JSON with what describes them, and with ``more``
-    beside."""
+    """The response with values (B, N) in the media type ``accepted``: npy, or JSON that also describes them
+    and has the fields of ``more``."""
     headers = {MODEL_VERSION: card.version, **(headers or {})}
-    content = values_bytes(card, release, values, wanted, **more)
-    return Response(content, media_type=wanted, headers=headers)
+    content = values_bytes(card, release, values, accepted, **more)
+    return Response(content, media_type=accepted, headers=headers)
 
 
-def values_bytes(card: ModelCard, release: str, values: NDArray[Any], wanted: str, **more: Any) -> bytes:
+def values_bytes(card: ModelCard, release: str, values: NDArray[Any], accepted: str, **more: Any) -> bytes:
     """The body of that response."""
-    if wanted == NPY:
+    if accepted == NPY:
         return encode_npy(values)
     answer = {"model": card.name, "version": card.version, "release": release, "values": values, **more}
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def version_header(card: ModelCard) -> tuple[bytes, bytes]:
-    """The header that tells users whether it is still the same model."""
+    """The header by which users notice another version of the model."""
     return _VERSION, card.version.encode("latin-1")
 
 

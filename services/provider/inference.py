@@ -13,36 +13,36 @@ from leakrange import tracing
 from leakrange.service.app import HUNG_UP, RequestMetrics
 from leakrange.service.bodies import CLOSE, Lingering, has_body, switches_protocol
 from leakrange.service.memory import give_back_memory
+from leakrange.services.provider.hot_path import values_bytes, version_header
+from leakrange.services.provider.models import LoadedModels
+from leakrange.services.provider.settings import ProviderSettings
 from leakrange.wire.codecs import decoding_size, sample_steps
 from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError
 from leakrange.wire.problems import send_problem
 from leakrange.wire.tensors import negotiate
 from leakrange.wire.turns import LARGE, in_turns
-from services.provider.hot_path import values_bytes, version_header
-from services.provider.models import Models
-from services.provider.settings import ProviderSettings
 
-__all__ = ["ANSWERED", "Inference"]
+__all__ = ["ANSWERED", "InferenceApp"]
 
-log = structlog.get_logger("services.provider.inference")
+log = structlog.get_logger("leakrange.services.provider.inference")
 ANSWERED = tuple(endpoint for endpoint, kind in RELEASES.items() if kind != "score")
-"""Endpoints that release what a net gives for each sample; pairs are compared by routes of the framework."""
+"""Endpoints that release a net's outputs for each sample; routes of the framework compare pairs."""
 
 
 class _HungUp(Exception):
     """The client went away before its request was complete."""
 
 
-class Inference:
+class InferenceApp:
     """Answers requests for releases; everything else goes to ``app``.
 
-    The routes stand in the framework as well, for its document alone. A request for a small net is not worth
-    its layers, request and response objects.
+    The routes exist in the framework as well, for its document alone. A request for a small net costs less
+    than the framework's layers, request and response objects.
     """
 
     def __init__(
-        self, app: FastAPI, settings: ProviderSettings, models: Models, metrics: RequestMetrics
+        self, app: FastAPI, settings: ProviderSettings, models: LoadedModels, metrics: RequestMetrics
     ) -> None:
         self.app, self._models, self._metrics = app, models, metrics
         self._max_body, self._max_batch = settings.max_body, settings.max_batch
@@ -56,7 +56,7 @@ class Inference:
         parts = scope["path"].split("/")
         if len(parts) != 5 or parts[4] not in ANSWERED or parts[1:3] != ["v1", "models"] or not parts[3]:
             return await self.app(scope, receive, send)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         model, endpoint = parts[3:]
         headers = dict(scope["headers"])
         lingering = Lingering(receive, send) if has_body(headers) else None
@@ -67,8 +67,8 @@ class Inference:
             media, version, content = await self._answer(model, endpoint, headers, receive)
             status = 200
             length = str(len(content)).encode()
-            told = [(b"content-type", media), (b"content-length", length), version]
-            await send({"type": "http.response.start", "status": status, "headers": told})
+            response_headers = [(b"content-type", media), (b"content-length", length), version]
+            await send({"type": "http.response.start", "status": status, "headers": response_headers})
             await send({"type": "http.response.body", "body": content})
         except _HungUp:
             status = HUNG_UP
@@ -85,7 +85,7 @@ class Inference:
             await send_problem(bug, scope, receive, send)
         finally:
             self._metrics.answered(
-                scope["method"], f"/v1/models/{{model}}/{endpoint}", scope["path"], status, begun
+                scope["method"], f"/v1/models/{{model}}/{endpoint}", scope["path"], status, started
             )
 
     async def _answer(
@@ -95,7 +95,7 @@ class Inference:
         if (upgrade := switches_protocol(headers)) is not None:
             raise upgrade
         served = self._models.answering(model, endpoint)
-        wanted = negotiate(_text(headers, b"accept"))
+        accepted = negotiate(_text(headers, b"accept"))
         body = await self._body(headers, receive)
         card, content_type = served.card, _text(headers, b"content-type")
         try:
@@ -107,10 +107,10 @@ class Inference:
         kind = RELEASES[endpoint]
         with tracing.span("inference", model=model, samples=len(samples)):
             values = await served.release(kind, samples)
-        return wanted.encode(), version_header(card), values_bytes(card, kind, values, wanted)
+        return accepted.encode(), version_header(card), values_bytes(card, kind, values, accepted)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The whole body; raises `BodyTooLarge`, by the declared length at once."""
+        """The whole body; raises `BodyTooLarge`, and by a declared length at once."""
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > self._max_body:
             raise self._too_large()
@@ -120,15 +120,15 @@ class Inference:
             if len(content) > self._max_body:
                 raise self._too_large()
             return content
-        held = io.BytesIO()  # a list of pieces would have to be copied in the end
+        buffer = io.BytesIO()  # a list of pieces would have to be copied in the end
         while True:
             if message["type"] == "http.disconnect":
                 raise _HungUp
-            held.write(message.get("body", b""))
-            if held.tell() > self._max_body:
+            buffer.write(message.get("body", b""))
+            if buffer.tell() > self._max_body:
                 raise self._too_large()
             if not message.get("more_body", False):
-                return held.getvalue()
+                return buffer.getvalue()
             message = await receive()
 
     def _too_large(self) -> BodyTooLarge:
@@ -136,7 +136,7 @@ class Inference:
 
 
 def _closed(error: Exception) -> bool:
-    """Whether the connection was closed so lately that the server has not been told."""
+    """Whether the connection was closed a moment ago, so that the server does not know it yet."""
     return isinstance(error, RuntimeError) and "the handler is closed" in str(error)  # uvloop
 
 

@@ -14,29 +14,29 @@ from prometheus_client import CollectorRegistry
 from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
 from leakrange.service.workers import this_worker
-from services.provider.decoding import DecodingProcess
-from services.provider.device import Device, place
-from services.provider.inference import Inference
-from services.provider.intake import Intake
-from services.provider.metrics import ProviderMetrics
-from services.provider.models import Models
-from services.provider.native import native_routes
-from services.provider.operator_api import operator_routes
-from services.provider.settings import ProviderSettings
-from services.provider.store import Store
-from services.provider.verification import verification_routes
+from leakrange.services.provider.decoding import DecodingProcess
+from leakrange.services.provider.device import ComputeDevice, place
+from leakrange.services.provider.inference import InferenceApp
+from leakrange.services.provider.intake import Intake
+from leakrange.services.provider.metrics import ProviderMetrics
+from leakrange.services.provider.models import LoadedModels
+from leakrange.services.provider.native import native_routes
+from leakrange.services.provider.operator_api import operator_routes
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.provider.store import Store
+from leakrange.services.provider.verification import verification_routes
 
 
-def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> Inference:
-    """The ASGI application: inference in front, the framework behind. Models and intake are opened by its
-    lifespan. Providers of one process may share the ``decoding``."""
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> InferenceApp:
+    """The ASGI application: inference first, then the framework, whose lifespan opens models and intake.
+    Providers of one process may share the ``decoding``."""
     torch.set_num_threads(settings.threads)
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
     worker = this_worker()
-    device = Device(place(worker.number if worker else 0, torch.cuda.device_count()))
-    models = Models(settings, store, device, metrics)
+    device = ComputeDevice(place(worker.number if worker else 0, torch.cuda.device_count()))
+    models = LoadedModels(settings, store, device, metrics)
     intake = Intake(models, store, metrics, decoding or DecodingProcess())
 
     @asynccontextmanager
@@ -65,4 +65,4 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     app.include_router(native_routes(settings, models, intake))
     app.include_router(verification_routes(settings, models))
     app.include_router(operator_routes(settings.operator_key, models, intake))
-    return Inference(app, settings, models, app.state.requests)
+    return InferenceApp(app, settings, models, app.state.requests)

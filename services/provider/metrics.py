@@ -1,4 +1,4 @@
-"""The provider's Prometheus metrics, besides those of every service."""
+"""The provider's Prometheus metrics, in addition to those of every service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The models that a provider serves, by name: loaded, replaced and withdrawn while requests go on."""
+"""The models that a provider serves, by name: loaded, replaced and withdrawn without interrupting
+requests."""
 
 from __future__ import annotations
 
@@ -18,6 +19,16 @@ from leakrange.metrics import unit_length
 from leakrange.nets.folded import folded
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import logits_from, outputs
+from leakrange.services.provider.batching import Batcher
+from leakrange.services.provider.device import ComputeDevice, NetPass
+from leakrange.services.provider.gallery import PersonGallery
+from leakrange.services.provider.gallery_store import GalleryStore, Template
+from leakrange.services.provider.generation import Generation
+from leakrange.services.provider.metrics import ProviderMetrics
+from leakrange.services.provider.services import model_card, public_version
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.provider.store import Store
+from leakrange.services.provider.vectors import Vectors
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import (
@@ -30,26 +41,16 @@ from leakrange.wire.errors import (
 from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
-from services.provider.batching import Batcher
-from services.provider.device import Device, Pass
-from services.provider.gallery import PersonGallery
-from services.provider.gallery_store import GalleryStore, Template
-from services.provider.generation import Generation
-from services.provider.metrics import ProviderMetrics
-from services.provider.services import model_card, public_version
-from services.provider.settings import ProviderSettings
-from services.provider.store import Store
-from services.provider.vectors import Vectors
 
-log = structlog.get_logger("services.provider.models")
+log = structlog.get_logger("leakrange.services.provider.models")
 
 
 class ServedModel:
     """One version of a model in memory: its card, its public file (empty where it has none), a queue for each
-    release, and the persons enrolled with it, if it is a verification.
+    release, and, for a verification, the persons enrolled with it.
 
-    Whoever holds it may go on using it after another version has taken its name. A decoder is not in memory:
-    it runs elsewhere.
+    A holder may continue to use it after another version has taken its name. A decoder is not in memory: it
+    runs in another process.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ServedModel:
         deployment: Deployment,
         artifact: artifacts.Artifact,
         version: str,
-        device: Device,
+        device: ComputeDevice,
         settings: ProviderSettings,
         metrics: ProviderMetrics,
     ) -> None:
@@ -85,7 +86,7 @@ class ServedModel:
             kind = "features" if release == "score" else release
             example = np.zeros((1, *self.card.input.shape), self.card.input.dtype)
             self._queues[kind] = Batcher(
-                Pass(device, partial(outputs, net, kind=kind), example),
+                NetPass(device, partial(outputs, net, kind=kind), example),
                 cap=settings.batch,
                 limit=settings.queue,
                 metrics=metrics,
@@ -101,10 +102,10 @@ class ServedModel:
         self, kind: str, samples: NDArray[Any], marks: list[bytes] | None = None
     ) -> NDArray[np.float32]:
         """Releases (B, ...) of samples (B, *shape) as the model's card says; `Unavailable` when full. A
-        "sample" is released as it is.
+        "sample" is released unchanged.
 
-        A student service keeps what it has computed: its users ask about the same samples again and again.
-        ``marks`` are the samples' `sample_marks`, where the caller has them.
+        A student service keeps the results: its users ask about the same samples again and again. ``marks``
+        are the samples' `sample_marks`, where the caller has them.
         """
         if kind == "sample":
             return samples.astype(np.float32)
@@ -123,11 +124,11 @@ class ServedModel:
         return unit_length(values) if self.deployment.normalised else values
 
 
-class Models:
+class LoadedModels:
     """All served models. Deployments are kept in the store and served again after a restart."""
 
     def __init__(
-        self, settings: ProviderSettings, store: Store, device: Device, metrics: ProviderMetrics
+        self, settings: ProviderSettings, store: Store, device: ComputeDevice, metrics: ProviderMetrics
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
         self._galleries = GalleryStore(store)
@@ -141,14 +142,14 @@ class Models:
         return iter([self._served[name] for name in sorted(self._served)])
 
     def __getitem__(self, name: str) -> ServedModel:
-        """The version that has that name now; raises `UnknownModel`."""
+        """The current version of that name; raises `UnknownModel`."""
         try:
             return self._served[name]
         except KeyError:
             raise UnknownModel(f"no model {name[:128]!r} is served here") from None
 
     def answering(self, name: str, endpoint: str) -> ServedModel:
-        """The version that has that name now, if it has that endpoint; raises `UnknownModel`, `NotFound`."""
+        """The current version of that name, if it has that endpoint; raises `UnknownModel`, `NotFound`."""
         served = self[name]
         check_endpoint(served.card, endpoint)
         return served
@@ -160,7 +161,8 @@ class Models:
         return served, served.gallery
 
     def version(self, name: str, deployment: Deployment) -> str:
-        """The version that users are told, in place of the digest, of what is deployed under ``name``."""
+        """The version that users see, in place of the digest of the artifact that is deployed under
+        ``name``."""
         return public_version(self._names, name, deployment)
 
     def folder(self, digest: str) -> Path:
@@ -173,12 +175,13 @@ class Models:
         return folder
 
     async def open(self) -> None:
-        """Serve what is stored, from now on together with the other processes that serve the same folder."""
+        """Serve the stored deployments, from now on together with the other processes that serve the same
+        folder."""
         await asyncio.to_thread(self._generation.open)
         await self.follow()
 
     def close(self) -> None:
-        """Follow nobody any more."""
+        """Stop following other processes."""
         self._generation.close()
 
     @property
@@ -187,8 +190,8 @@ class Models:
         return self._generation.now != self._seen
 
     async def follow(self) -> None:
-        """Serve what is stored now: models, and who is enrolled. What cannot be loaded is logged and left
-        out."""
+        """Serve what is stored now: models, and enrolled persons. A model that cannot be loaded is logged and
+        left out."""
         async with self._following:
             while self.stale:
                 before = await self._generation.settled()
@@ -200,8 +203,8 @@ class Models:
                         await self._follow_one(name, deployment)
                     except LeakrangeError as error:
                         self._drop(name)
-                        told = {"artifact": deployment.artifact, "reason": error.detail}
-                        log.error("not served again", model=name, **told)
+                        circumstances = {"artifact": deployment.artifact, "reason": error.detail}
+                        log.error("not served again", model=name, **circumstances)
                 self._metrics.models.set(len(self._served))
                 self._seen = before
 
@@ -212,16 +215,17 @@ class Models:
             served = await self._load(name, deployment)
         if deployment.service == "verification":
             basis = _basis(deployment)
-            kept = await self._galleries.read(name, basis)
+            templates = await self._galleries.read(name, basis)
             if served.gallery is None:
-                served.gallery = self._gallery_of(name, basis, kept)
+                served.gallery = self._gallery_of(name, basis, templates)
             else:
-                served.gallery.hold(kept)
+                served.gallery.hold(templates)
         self._served[name] = served
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[None]:
-        """Within, what is served here is what is stored, and no process changes that but by this one."""
+        """Inside the ``with`` block the models in memory are the stored ones, and only this process changes
+        them."""
         async with self._generation.changing():
             await self.follow()
             yield
@@ -234,17 +238,19 @@ class Models:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Within `_changing`: what is stored here is known here, and news to the others."""
+        """Inside `_changing`: this process already knows what is stored inside the ``with`` block; for the
+        others it is new."""
         with self._generation.writing():
             yield
         self._seen = self._generation.now
 
     async def deploy(self, name: str, deployment: Deployment) -> ModelCard:
-        """Serve an artifact under ``name`` instead of whatever is served there. Repeating it changes nothing.
+        """Serve an artifact under ``name`` instead of the one that is served there. A repetition changes
+        nothing.
 
-        What the operator has deployed stays the operator's, where it answers what a run wants. Requests in
-        flight are answered by the version that they found. Raises `NotFound` or
-        `InvalidArtifact`, and then the old version stays.
+        The operator's deployment stays the operator's where it answers as a run needs. Requests in progress
+        are answered by the version that they found. Raises `NotFound` or `InvalidArtifact`, and then the old
+        version stays.
         """
         if deployment.release not in UPLOADED:
             raise InvalidInput(
@@ -261,8 +267,8 @@ class Models:
             return self._served[name].card
 
     async def withdraw(self, name: str, *, of_runs: bool = False) -> None:
-        """Serve nothing under ``name``; repeating it changes nothing. With ``of_runs`` raises `Conflict`
-        where that was not deployed for runs."""
+        """Serve nothing under ``name``; a repetition changes nothing. With ``of_runs`` raises `Conflict`
+        where the model was not deployed for runs."""
         async with self._changing():
             deployed = (await self._store.deployments()).get(name)
             if of_runs and deployed is not None and not deployed.for_runs:
@@ -276,9 +282,9 @@ class Models:
             self._metrics.models.set(len(self._served))
 
     def _drop(self, name: str) -> None:
-        there = self._served.pop(name, None)
-        if there is not None and there.gallery is not None:
-            there.gallery.close()
+        dropped = self._served.pop(name, None)
+        if dropped is not None and dropped.gallery is not None:
+            dropped.gallery.close()
 
     async def _load(self, name: str, deployment: Deployment) -> ServedModel:
         def load() -> ServedModel:
@@ -290,35 +296,35 @@ class Models:
         return await asyncio.to_thread(load)
 
     async def _put(self, name: str, served: ServedModel) -> None:
-        """Serve it instead of what is there. Persons who are enrolled stay as long as their vectors can be
+        """Serve the model in place of the current one. Enrolled persons stay as long as their vectors can be
         compared with the model's."""
-        there = self._served.get(name)
-        held = there.gallery if there is not None else None
+        previous = self._served.get(name)
+        old_gallery = previous.gallery if previous is not None else None
         if served.deployment.service != "verification":
             await self._galleries.delete_all(name)
         else:
             basis = _basis(served.deployment)
-            if held is not None and held.basis == basis:
-                served.gallery, held = held, None
+            if old_gallery is not None and old_gallery.basis == basis:
+                served.gallery, old_gallery = old_gallery, None
             else:
                 served.gallery = self._gallery_of(name, basis, await self._galleries.load(name, basis))
-        if held is not None:
-            held.close()
+        if old_gallery is not None:
+            old_gallery.close()
         self._served[name] = served
         self._metrics.models.set(len(self._served))
 
-    def _gallery_of(self, name: str, basis: str, kept: list[Template]) -> PersonGallery:
+    def _gallery_of(self, name: str, basis: str, templates: list[Template]) -> PersonGallery:
         most = self._settings.gallery_persons
-        return PersonGallery(self._galleries, name, basis, kept, most=most, changing=self._enrolling)
+        return PersonGallery(self._galleries, name, basis, templates, most=most, changing=self._enrolling)
 
 
 def _basis(deployment: Deployment) -> str:
-    """What tells whether the vectors of two deployments can be compared."""
+    """The identity of a deployment's vectors: those of two deployments can be compared if it is equal."""
     return digest([deployment.artifact, deployment.normalised])
 
 
-def _enough(there: Deployment, wanted: Deployment) -> bool:
-    """Whether what is deployed can stay as it is."""
-    if wanted.for_runs and not there.for_runs:
-        return there.answers() == wanted.answers()
-    return there == wanted
+def _enough(current: Deployment, requested: Deployment) -> bool:
+    """Whether the current deployment can stay."""
+    if requested.for_runs and not current.for_runs:
+        return current.answers() == requested.answers()
+    return current == requested

@@ -1,5 +1,5 @@
-"""The native API: what users and edge clients call. Inference is answered before (`inference`); intake is a
-bare route (`hot_path`)."""
+"""The native API for users and edge clients. `inference` answers its requests before the framework; intake is
+a bare route (`hot_path`)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import re
 
 from fastapi import APIRouter, Request, Response
 
+from leakrange.services.provider.hot_path import BareRoute, Handler, read_body
+from leakrange.services.provider.inference import ANSWERED
+from leakrange.services.provider.intake import Intake
+from leakrange.services.provider.models import LoadedModels
+from leakrange.services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
+from leakrange.services.provider.settings import ProviderSettings
 from leakrange.wire.endpoints import ARTIFACT, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import Decisions, ModelCard, Releases
 from leakrange.wire.tensors import JSON
-from services.provider.hot_path import BareRoute, Handler, read_body
-from services.provider.inference import ANSWERED
-from services.provider.intake import Intake
-from services.provider.models import Models
-from services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
-from services.provider.settings import ProviderSettings
 
 KEY = re.compile(r"[!-~]{1,255}")
 
 
-def native_routes(settings: ProviderSettings, models: Models, intake: Intake) -> APIRouter:
+def native_routes(settings: ProviderSettings, models: LoadedModels, intake: Intake) -> APIRouter:
     """The routes below ``/v1/models``."""
     router = APIRouter(prefix="/v1/models", tags=["native"])
 
@@ -74,10 +74,10 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
 
 
 async def _answered_before(_request: Request) -> Response:
-    raise NotImplementedError("`Inference` answers before the framework; the route is for the document")
+    raise NotImplementedError("`InferenceApp` answers before the framework; the route is for the document")
 
 
-def _outputs(settings: ProviderSettings, models: Models, intake: Intake) -> Handler:
+def _outputs(settings: ProviderSettings, models: LoadedModels, intake: Intake) -> Handler:
     async def outputs(request: Request) -> Response:
         """Take in the outputs that an edge client computed itself, and decide on them."""
         served = models.answering(request.path_params["model"], UPLOADS)
@@ -85,13 +85,13 @@ def _outputs(settings: ProviderSettings, models: Models, intake: Intake) -> Hand
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
         named = request.headers.get("x-release")
-        told, array = await read_body(
+        release_header, array = await read_body(
             request,
             lambda content_type, body: upload_steps(
                 content_type, named, body, max_samples=settings.max_upload
             ),
         )
-        release = _release_kind(told)
+        release = _release_kind(release_header)
         check_upload(served.card, release, array)
         decisions = await intake.take_in(served, release, array, key)
         return Response(decisions.model_dump_json(), media_type=JSON)
@@ -100,9 +100,9 @@ def _outputs(settings: ProviderSettings, models: Models, intake: Intake) -> Hand
 
 
 def _release_kind(kind: str | None) -> ReleaseKind:
-    for known in UPLOADED:
-        if kind == known:
-            return known
+    for release in UPLOADED:
+        if kind == release:
+            return release
     if kind is None:
         raise InvalidInput("an npy upload wants the header X-Release", hint="send 'X-Release: logits'")
     raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {kind[:64]!r}")

@@ -1,4 +1,4 @@
-"""How the OpenAPI document describes the bare routes of the native API."""
+"""The description of the native API's bare routes for the OpenAPI document."""
 
 from __future__ import annotations
 

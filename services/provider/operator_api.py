@@ -9,21 +9,21 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel, SecretStr
 
 from leakrange.service.app import check_operator
+from leakrange.services.provider.intake import Intake
+from leakrange.services.provider.models import LoadedModels
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
-from services.provider.intake import Intake
-from services.provider.models import Models
 
 ModelName = Annotated[str, Path(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
 class IntakePage(BaseModel):
-    """Records in the order in which they came; ``after`` of the next page is the last one's ``upload``."""
+    """Records in order of arrival; ``after`` of the next page is the last one's ``upload``."""
 
     records: list[IntakeRecord]
 
 
-def operator_routes(key: SecretStr, models: Models, intake: Intake) -> APIRouter:
+def operator_routes(key: SecretStr, models: LoadedModels, intake: Intake) -> APIRouter:
     """The routes below ``/v1/operator/models``."""
 
     async def operator(request: Request) -> None:
@@ -37,7 +37,7 @@ def operator_routes(key: SecretStr, models: Models, intake: Intake) -> APIRouter
 
     @router.put("/{model}")
     async def deploy(model: ModelName, deployment: Deployment) -> ModelCard:
-        """Serve an artifact under this name, instead of whatever is served there now."""
+        """Serve an artifact under this name, instead of the one that is served there now."""
         return await models.deploy(model, deployment)
 
     @router.delete("/{model}", status_code=204)
@@ -53,15 +53,15 @@ def operator_routes(key: SecretStr, models: Models, intake: Intake) -> APIRouter
         after: Annotated[str | None, Query(max_length=255)] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> IntakePage:
-        """What was received in uploads to this model, in order, and what was made of it."""
+        """The content of the uploads to this model, in order, and the results of decoding them."""
         return IntakePage(records=await intake.page(model, after, limit))
 
     @router.get("/{model}/intake/{upload:path}")
     async def record(model: ModelName, upload: str) -> IntakeRecord:
-        """What was received in one upload, and what was made of it."""
-        found = await intake.record(model, upload)
-        if found is None:
+        """The content of one upload, and the result of decoding it."""
+        received = await intake.record(model, upload)
+        if received is None:
             raise NotFound(f"no upload {upload[:255]!r} to model {model!r}")
-        return found
+        return received
 
     return router

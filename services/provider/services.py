@@ -1,4 +1,4 @@
-"""The endpoints of a model by the service it is deployed as, and its public card."""
+"""The endpoints of a model, by the service that it is deployed as, and its public card."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from leakrange.wire.schemas import Deployment, ModelCard
 
 
 def public_version(names: PublicNames, name: str, deployment: Deployment) -> str:
-    """What tells users that another model, or the same with another threshold, has the name ``name`` now.
+    """The version of the model under ``name``, by which users notice another model, or the same with another
+    threshold.
 
-    It is made of the name as well, so that nobody can tell which names are served from one artifact: two
-    student services, or one and its teacher.
+    The name is part of it, so that nobody can see which names are served from one artifact: two student
+    services, or one and its teacher.
     """
     return names.of("version", name, deployment.answers(), str(deployment.threshold))
 
@@ -20,10 +21,10 @@ def public_version(names: PublicNames, name: str, deployment: Deployment) -> str
 def model_card(
     name: str, deployment: Deployment, artifact: Artifact, *, version: str, sha256: str, max_batch: int
 ) -> ModelCard:
-    """What users may know of an artifact that is served as ``deployment`` says.
+    """The facts that users may know of an artifact that is served as ``deployment`` says.
 
     ``sha256`` is that of the file that users may download. The card of a student service hides its teacher's
-    file, size, task and classes; a recognition's classes are the student's own identities.
+    file, size, task and classes; a recognition's classes are the student's identities.
     """
     config, service = artifact.config, deployment.service
     public = service == "classifier"

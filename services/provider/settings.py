@@ -1,4 +1,4 @@
-"""What a provider reads from its environment."""
+"""The settings that a provider reads from its environment."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class ProviderSettings(ServiceSettings):
     models_dir: Path
     """Artifact folders by recipe digest; read only."""
     state_dir: Path
-    """Where this provider keeps what it serves and what it has taken in. One folder a provider."""
+    """The folder for the deployments and the uploads of this provider. One folder a provider."""
     batch: Positive = 16
     """Most samples that go through a net at once: a property of the device; 8 to 16 on a CPU."""
     queue: Positive = 1024
-    """Samples that may wait for one model and release; beyond that requests are refused with 503."""
+    """Most samples that may wait for one model and release; further requests are refused with 503."""
     max_batch: Positive = MAX_BATCH
     """Most samples of one inference request."""
     kept_vectors: Positive = 20_000
-    """Vectors of images, kept by each student service for when they come again."""
+    """Most vectors of images that each student service keeps, for images that come again."""
     gallery_persons: Positive = 10_000
     """Most persons enrolled with one verification model."""
     gallery_images: Positive = 64
@@ -38,4 +38,4 @@ class ProviderSettings(ServiceSettings):
     max_upload: Positive = 1024
     """Most samples of one upload, which needs no inference."""
     threads: Positive = 1
-    """Torch threads; more than one collapses as soon as another process wants a core."""
+    """Torch threads; more than one makes a pass far slower as soon as another process needs a core."""

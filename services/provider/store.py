@@ -14,19 +14,19 @@ from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
+from leakrange.services.provider.database import SQLite, deployments, uploads
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
-from services.provider.database import SQLite, deployments, uploads
 
-log = structlog.get_logger("services.provider.store")
+log = structlog.get_logger("leakrange.services.provider.store")
 TAKE_IN = sqlite.insert(uploads).on_conflict_do_nothing()  # built once: this runs for every upload
 
 
 @dataclass(frozen=True)
 class StoredUpload:
-    """An upload as it was taken in: ``values`` float32 (B, ...), ``decisions`` int64 (B,).
+    """An upload in the database: ``values`` float32 (B, ...), ``decisions`` int64 (B,).
 
-    ``inferred`` int64 (B,) and ``scores`` float32 (B, S) are None until a decoder has read them. Of several
+    ``inferred`` int64 (B,) and ``scores`` float32 (B, S) are None until a decoder has read them. With several
     attributes ``decisions`` and ``inferred`` are (B, A).
     """
 
@@ -39,30 +39,30 @@ class StoredUpload:
     inferred: NDArray[np.int64] | None = None
     scores: NDArray[np.float32] | None = None
     reconstructed: NDArray[np.float32] | None = None
-    """The samples that a decoder has read, where it reads samples; never stored."""
+    """The samples from a decoder that reads samples; never stored."""
 
 
 class Store(SQLite):
-    """The state of one provider in ``folder``, which is made where it is missing; galleries are in the same
-    file (`gallery_store`)."""
+    """The state of one provider in ``folder``, which is created where it is missing; galleries are in the
+    same file (`gallery_store`)."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "provider.sqlite")
 
     async def deployments(self) -> dict[str, Deployment]:
-        """What is served, by model name."""
+        """The deployments, by model name."""
         rows = await self.do(lambda c: c.execute(select(deployments).order_by(deployments.c.model)).all())
-        found = {}
+        deployments_by_model = {}
         for model, artifact, release, options in rows:
             try:
-                told = {"artifact": artifact, "release": release, **orjson.loads(options)}
-                found[model] = Deployment.model_validate(told)
+                fields = {"artifact": artifact, "release": release, **orjson.loads(options)}
+                deployments_by_model[model] = Deployment.model_validate(fields)
             except (ValidationError, orjson.JSONDecodeError, TypeError) as error:
                 log.error("not a deployment", model=model, reason=str(error))
-        return found
+        return deployments_by_model
 
     async def put_deployment(self, model: str, deployment: Deployment) -> None:
-        """Serve this from now on under that name."""
+        """Serve this deployment from now on under that name."""
         options = deployment.model_dump_json(exclude={"artifact", "release"}, exclude_defaults=True)
         row = (model, deployment.artifact, deployment.release, options)
         await self.do(lambda c: c.execute(insert(deployments).prefix_with("or replace").values(row)))
@@ -72,7 +72,8 @@ class Store(SQLite):
         await self.do(lambda c: c.execute(delete(deployments).where(deployments.c.model == model)))
 
     async def take_in(self, upload: StoredUpload) -> tuple[StoredUpload, bool]:
-        """Keep an upload; gives what is kept under its id, and whether that is new. The first one stays."""
+        """Keep an upload; gives the upload that is stored under its id, and whether that is new. The first
+        one stays."""
         row = {
             "model": upload.model,
             "upload": upload.upload,
@@ -84,9 +85,9 @@ class Store(SQLite):
         }
         if await self.do(lambda c: c.execute(TAKE_IN, row).rowcount == 1):
             return upload, True
-        kept = await self.upload(upload.model, upload.upload)
-        assert kept is not None  # uploads are never deleted
-        return kept, False
+        first = await self.upload(upload.model, upload.upload)
+        assert first is not None  # uploads are never deleted
+        return first, False
 
     async def upload(self, model: str, upload: str) -> StoredUpload | None:
         """The upload of that id, or None."""
@@ -94,7 +95,7 @@ class Store(SQLite):
         return None if row is None else _read(row)
 
     async def uploads(self, model: str, after: str | None, limit: int) -> list[StoredUpload]:
-        """The uploads to a model in the order in which they came, from behind ``after`` on."""
+        """The uploads to a model in order of arrival, after the upload ``after``."""
         last = select(uploads.c.number).where(*_named(model, after)).correlate(None).scalar_subquery()
         of_model = select(uploads).where(uploads.c.model == model, uploads.c.number > func.coalesce(last, 0))
         rows = await self.do(lambda c: c.execute(of_model.order_by(uploads.c.number).limit(limit)).all())
@@ -103,9 +104,9 @@ class Store(SQLite):
     async def infer(
         self, model: str, upload: str, inferred: NDArray[np.int64], scores: NDArray[np.float32]
     ) -> None:
-        """Note what a decoder made of an upload."""
-        read = {"inferred": inferred.astype("<i8").tobytes(), "scores": scores.astype("<f4").tobytes()}
-        await self.do(lambda c: c.execute(update(uploads).where(*_named(model, upload)).values(read)))
+        """Keep a decoder's results for an upload."""
+        results = {"inferred": inferred.astype("<i8").tobytes(), "scores": scores.astype("<f4").tobytes()}
+        await self.do(lambda c: c.execute(update(uploads).where(*_named(model, upload)).values(results)))
 
 
 def _named(model: str, upload: str | None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
@@ -127,6 +128,6 @@ def _read(row: Row[Any]) -> StoredUpload:
 
 
 def _classes(stored: bytes, samples: int) -> NDArray[np.int64]:
-    """(B,) of one attribute, (B, A) of several."""
-    read = np.frombuffer(stored, "<i8")
-    return read if len(read) == samples else read.reshape(samples, -1)
+    """The stored classes: (B,) of one attribute, (B, A) of several."""
+    classes = np.frombuffer(stored, "<i8")
+    return classes if len(classes) == samples else classes.reshape(samples, -1)

@@ -14,11 +14,11 @@ Vector = NDArray[np.float32]
 
 
 class Vectors:
-    """The vectors (features, or confidences) of one served model; ``run`` gives them (B, F) for samples
-    (B, *shape).
+    """The vectors (features, or confidences) of one served model; ``run`` gives them (B, F) for samples (B,
+    *shape).
 
-    The ``most`` last used are kept under their samples' marks, so that a sample that comes again, in another
-    pair or from another key, costs no pass through the net; nor does one that is on its way already.
+    The ``most`` last used are kept under their samples' marks. So a sample that comes again, in another pair
+    or with another key, costs no pass through the net; nor does one whose pass is running.
     """
 
     def __init__(self, run: Callable[[NDArray[Any]], Awaitable[NDArray[np.float32]]], *, most: int) -> None:
@@ -28,13 +28,13 @@ class Vectors:
 
     async def of(self, samples: NDArray[Any], marks: list[bytes]) -> NDArray[np.float32]:
         """The vectors (B, F) of samples (B, *shape) with those `sample_marks`; `Unavailable` when full."""
-        found: dict[bytes, Vector] = {}
+        vectors: dict[bytes, Vector] = {}
         missing: dict[bytes, int] = {}
         awaited: set[asyncio.Task[dict[bytes, Vector]]] = set()
         for place, mark in enumerate(marks):
             if (vector := self._kept.get(mark)) is not None:
                 self._kept.move_to_end(mark)
-                found[mark] = vector
+                vectors[mark] = vector
             elif (running := self._running.get(mark)) is not None:
                 awaited.add(running)
             else:
@@ -45,8 +45,8 @@ class Vectors:
             awaited.add(task)
         for task in awaited:
             # Shielded: others may wait for it, even if whoever asked first has gone away.
-            found |= await asyncio.shield(task)
-        return np.stack([found[mark] for mark in marks])
+            vectors |= await asyncio.shield(task)
+        return np.stack([vectors[mark] for mark in marks])
 
     async def _fetch(self, samples: NDArray[Any], marks: list[bytes]) -> dict[bytes, Vector]:
         try:

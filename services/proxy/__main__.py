@@ -1,4 +1,4 @@
-"""``python -m services.proxy``."""
+"""``python -m leakrange.services.proxy``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from leakrange.service.logs import configure_logs
 from leakrange.service.serving import serve
 from leakrange.service.settings import read_settings
 from leakrange.service.traces import configure_traces
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 
 
 def main() -> None:

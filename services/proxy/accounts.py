@@ -10,9 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from redis.typing import EncodableT, FieldT
 
-from leakrange.wire.administration import Account, KeyChange, KeyRequest
-from leakrange.wire.errors import Conflict, InvalidInput, NotFound
-from services.proxy.configuration import (
+from leakrange.services.proxy.configuration import (
     AUTH,
     BINDINGS,
     KEY,
@@ -24,61 +22,63 @@ from services.proxy.configuration import (
     queue,
     text,
 )
-from services.proxy.keys import fingerprint, new_key
-from services.proxy.ledger import Ledger
-from services.proxy.redis_client import redis_errors
-from services.proxy.snapshot import Binding
+from leakrange.services.proxy.keys import fingerprint, new_key
+from leakrange.services.proxy.ledger import BudgetLedger
+from leakrange.services.proxy.redis_client import redis_errors
+from leakrange.services.proxy.snapshot import Binding
+from leakrange.wire.administration import Account, KeyChange, KeyRequest
+from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 
 
 class AccountStore:
     """Keys and their accounts; every change is live with the next request of every proxy process."""
 
-    def __init__(self, redis: Redis, configuration: Configuration, ledger: Ledger) -> None:
+    def __init__(self, redis: Redis, configuration: Configuration, ledger: BudgetLedger) -> None:
         self._redis, self._configuration, self._ledger = redis, configuration, ledger
 
-    async def create(self, wanted: KeyRequest) -> tuple[Account, str, bool]:
-        """Make a key: its account, the key itself, and whether it is new.
+    async def create(self, request: KeyRequest) -> tuple[Account, str, bool]:
+        """Make a key, and return its account, the key itself, and whether it is new.
 
-        The same id with the same key gives the account that is there. Raises `Conflict` for an id or a key
-        that is taken otherwise, `InvalidInput` for an unknown policy or limit.
+        The same id with the same key returns the existing account. Raises `Conflict` for an id or a key that
+        is in use otherwise, `InvalidInput` for an unknown policy or limit.
         """
-        key = wanted.key or new_key()
+        key = request.key or new_key()
         mark = fingerprint(key)
-        id_ = wanted.id or secrets.token_hex(8)
+        id_ = request.id or secrets.token_hex(8)
         stored: dict[FieldT, EncodableT] = {
-            "name": wanted.name,
+            "name": request.name,
             "hash": mark,
             "created": time.time(),
             "spent": 0,
             "reserved": 0,
-            **{name: value for name, value in _bounds(wanted).items() if value is not None},
+            **{name: value for name, value in _bounds(request).items() if value is not None},
         }
 
         async def write(pipeline: Pipeline) -> bool:
-            there = await pipeline.hget(KEY + id_, "hash")
+            existing = await pipeline.hget(KEY + id_, "hash")
             owner = await pipeline.get(AUTH + mark)
-            if there is not None:
-                if text(there) == mark and owner is not None:
+            if existing is not None:
+                if text(existing) == mark and owner is not None:
                     return False
                 raise Conflict(f"there is a key with the id {id_!r}", hint="give another id", id=id_)
             if owner is not None:
                 raise Conflict("this key is in use under another id", hint="give another key")
-            await _check_limits(pipeline, wanted.limits, wanted.counting)
-            if wanted.policy is not None and not await pipeline.hexists(POLICIES, wanted.policy):
-                raise InvalidInput(f"there is no policy {wanted.policy!r}", hint="PUT the policy first")
+            await _check_limits(pipeline, request.limits, request.counting)
+            if request.policy is not None and not await pipeline.hexists(POLICIES, request.policy):
+                raise InvalidInput(f"there is no policy {request.policy!r}", hint="PUT the policy first")
             queue(pipeline)
             pipeline.hset(KEY + id_, mapping=stored)
             pipeline.set(AUTH + mark, id_)
             pipeline.sadd(KEYS, id_)
-            if wanted.policy is not None:
-                pipeline.hset(BINDINGS, field(Binding(id_)), wanted.policy)
+            if request.policy is not None:
+                pipeline.hset(BINDINGS, field(Binding(id_)), request.policy)
             return True
 
         new = await self._configuration.change(write, KEY + id_, AUTH + mark, POLICIES, LIMITS)
         return await self.get(id_), key, new
 
     async def get(self, id_: str) -> Account:
-        """One key's account; raises `NotFound`."""
+        """The account of one key. Raises `NotFound`."""
         stored = await self._ledger.account(id_)
         if "hash" not in stored:
             raise NotFound(f"no key has the id {id_!r}")
@@ -87,31 +87,31 @@ class AccountStore:
         return _account(id_, stored, None if policy is None else text(policy))
 
     async def all(self) -> list[Account]:
-        """Every key's account, oldest first."""
+        """The account of every key, oldest first."""
         with redis_errors():
             ids = [text(id_) for id_ in await self._redis.smembers(KEYS)]
         return sorted([await self.get(id_) for id_ in ids], key=lambda account: (account.created, account.id))
 
-    async def change(self, id_: str, wanted: KeyChange) -> Account:
-        """Change a key; raises `NotFound`, or `InvalidInput` for an unknown limit, or limits
-        together with leased counting."""
-        asked = wanted.model_fields_set
+    async def change(self, id_: str, change: KeyChange) -> Account:
+        """Change a key. Raises `NotFound`, and `InvalidInput` for an unknown limit, or for limits together
+        with leased counting."""
+        fields = change.model_fields_set
 
         async def write(pipeline: Pipeline) -> None:
             mark = await pipeline.hget(KEY + id_, "hash")
             if mark is None:
                 raise NotFound(f"no key has the id {id_!r}")
-            await _check_limits(pipeline, *await _becomes(pipeline, id_, wanted))
+            await _check_limits(pipeline, *await _becomes(pipeline, id_, change))
             queue(pipeline)
-            if "name" in asked and wanted.name is not None:
-                pipeline.hset(KEY + id_, "name", wanted.name)
-            for name, value in _bounds(wanted).items():
-                if name in asked:
+            if "name" in fields and change.name is not None:
+                pipeline.hset(KEY + id_, "name", change.name)
+            for name, value in _bounds(change).items():
+                if name in fields:
                     if value is None:
                         pipeline.hdel(KEY + id_, name)
                     else:
                         pipeline.hset(KEY + id_, name, value)
-            if wanted.revoked:
+            if change.revoked:
                 pipeline.hset(KEY + id_, "revoked", 1)
                 pipeline.delete(AUTH + text(mark))
 
@@ -119,14 +119,14 @@ class AccountStore:
         return await self.get(id_)
 
 
-async def _becomes(pipeline: Pipeline, id_: str, wanted: KeyChange) -> tuple[list[str], str]:
-    """The limits and the counting that the key has after the change."""
+async def _becomes(pipeline: Pipeline, id_: str, change: KeyChange) -> tuple[list[str], str]:
+    """The limits and the counting of the key after the change."""
     stored = await pipeline.hmget(KEY + id_, "limits", "counting")
     limits = orjson.loads(stored[0]) if stored[0] else []
     counting = text(stored[1]) if stored[1] else "exact"
-    asked = wanted.model_fields_set
-    return (wanted.limits or []) if "limits" in asked else limits, (
-        (wanted.counting or "exact") if "counting" in asked else counting
+    fields = change.model_fields_set
+    return (change.limits or []) if "limits" in fields else limits, (
+        (change.counting or "exact") if "counting" in fields else counting
     )
 
 
@@ -141,15 +141,15 @@ async def _check_limits(pipeline: Pipeline, names: list[str], counting: str) -> 
             raise InvalidInput(f"there is no limit {name!r}", hint="PUT the limit first")
 
 
-def _bounds(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | str | None]:
-    """What bounds a key, by the field in which it is stored; None where nothing does."""
-    lists = {"models": wanted.models, "endpoints": wanted.endpoints}
+def _bounds(request: KeyRequest | KeyChange) -> dict[str, int | bytes | str | None]:
+    """The bounds of a key, by the field in which each is stored; None where there is none."""
+    lists = {"models": request.models, "endpoints": request.endpoints}
     stored = {name: None if each is None else orjson.dumps(sorted(set(each))) for name, each in lists.items()}
     return {
-        "budget": wanted.budget,
+        "budget": request.budget,
         **stored,
-        "limits": orjson.dumps(wanted.limits) if wanted.limits else None,
-        "counting": wanted.counting if wanted.counting == "leased" else None,
+        "limits": orjson.dumps(request.limits) if request.limits else None,
+        "counting": request.counting if request.counting == "leased" else None,
     }
 
 

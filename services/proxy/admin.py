@@ -9,6 +9,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.defences.output import Chain
 from leakrange.service.app import check_operator
+from leakrange.services.proxy.admin_limits import router as limits
+from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable
+from leakrange.services.proxy.admin_shadows import router as shadows
+from leakrange.services.proxy.openapi import KEY
+from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.administration import (
     Account,
     Accounts,
@@ -27,11 +32,6 @@ from leakrange.wire.administration import (
 )
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
-from services.proxy.admin_limits import router as limits
-from services.proxy.admin_parts import KeyTable, Live, PolicyTable
-from services.proxy.admin_shadows import router as shadows
-from services.proxy.openapi import KEY
-from services.proxy.snapshot import Binding
 
 
 def _operator(request: Request) -> None:
@@ -61,7 +61,7 @@ async def get_policy(name: Name, live: Live) -> Policy:
 
 @router.put("/policies/{name}")
 async def put_policy(name: Name, body: PolicyBody, store: PolicyTable) -> Policy:
-    """Create or replace a policy. All mistakes of a chain are told at once."""
+    """Create or replace a policy. All mistakes of a chain are reported at once."""
     chain = Chain.parse(body.chain)
     await store.put_policy(name, chain)
     return _policy(name, chain)
@@ -69,7 +69,7 @@ async def put_policy(name: Name, body: PolicyBody, store: PolicyTable) -> Policy
 
 @router.delete("/policies/{name}", status_code=204)
 async def delete_policy(name: Name, store: PolicyTable) -> None:
-    """Delete a policy that is bound nowhere."""
+    """Delete a policy without bindings."""
     await store.delete_policy(name)
 
 
@@ -87,7 +87,7 @@ async def list_bindings(live: Live) -> Bindings:
 
 @router.put("/bindings")
 async def put_binding(body: BindingBody, store: PolicyTable) -> BindingBody:
-    """Let a policy hold for a key, a model, one endpoint of a model, or (none of them) for all else."""
+    """Bind a policy to a key, a model, one endpoint of a model, or (none of them) to all other requests."""
     await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy)
     return body
 
@@ -129,7 +129,7 @@ async def put_route(model: Name, body: RouteBody, store: PolicyTable) -> Route:
 
 @router.delete("/routes/{model}", status_code=204)
 async def delete_route(model: Name, store: PolicyTable) -> None:
-    """Serve a model no more."""
+    """Stop serving a model."""
     await store.delete_route(model)
 
 

@@ -1,5 +1,4 @@
-"""What the endpoints of the admin API work with: the parts of the application, by their names in
-signatures."""
+"""The parts of the application that endpoints of the admin API use, as dependencies by name."""
 
 from __future__ import annotations
 
@@ -7,11 +6,11 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from services.proxy.accounts import AccountStore
-from services.proxy.configuration import Configuration
-from services.proxy.limit_store import LimitStore
-from services.proxy.policies import PolicyStore
-from services.proxy.shadows import Shadows
+from leakrange.services.proxy.accounts import AccountStore
+from leakrange.services.proxy.configuration import Configuration
+from leakrange.services.proxy.limit_store import LimitStore
+from leakrange.services.proxy.policies import PolicyStore
+from leakrange.services.proxy.shadows import Shadows
 
 __all__ = ["KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable"]
 

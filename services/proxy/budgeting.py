@@ -1,4 +1,4 @@
-"""Charges a request under the configuration that decides its route, its policy and its limits."""
+"""Charging of a request, under the configuration that decides its route, its policy and its limits."""
 
 from __future__ import annotations
 
@@ -10,40 +10,45 @@ from typing import NamedTuple
 import structlog
 
 from leakrange.defences.output import Chain
+from leakrange.services.proxy.configuration import Configuration
+from leakrange.services.proxy.forward import DataRequest, Forward
+from leakrange.services.proxy.ledger import BudgetLedger, Charge, KeptAnswer, Replay, StaleConfiguration
+from leakrange.services.proxy.limits import Ask, Bounds
+from leakrange.services.proxy.limits.base import NO_BOUNDS
+from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.queries import Query
+from leakrange.services.proxy.releases import UploadBody
+from leakrange.services.proxy.shadows import ShadowPolicy
+from leakrange.services.proxy.sketches import sketches
 from leakrange.wire.errors import BudgetExhausted, Forbidden, Unavailable, UnknownModel
 from leakrange.wire.turns import apart
-from services.proxy.configuration import Configuration
-from services.proxy.forward import Asked, Forward
-from services.proxy.ledger import Charge, KeptAnswer, Ledger, Replay, StaleConfiguration
-from services.proxy.limits import Ask, Bounds
-from services.proxy.limits.base import NO_BOUNDS
-from services.proxy.metrics import Metrics
-from services.proxy.queries import Query
-from services.proxy.releases import Upload
-from services.proxy.shadows import Shadow
-from services.proxy.sketches import sketches
 
 log = structlog.get_logger("leakrange.proxy")
 
 
 class Admitted(NamedTuple):
-    """A request that has been paid: its charge, and where it goes under which policy."""
+    """A request that has been paid: its charge, its provider, and its policy."""
 
     charge: Charge
     base: str
     policy: str
-    """Its name; empty where none holds."""
+    """Name of the policy; empty where none holds."""
     chain: Chain
-    shadow: Shadow | None = None
+    shadow: ShadowPolicy | None = None
 
 
 class Budgeting:
-    """Pays for requests, and gives back what providers did not answer."""
+    """Charges for requests, and refunds those that providers did not answer."""
 
     def __init__(
-        self, configuration: Configuration, ledger: Ledger, metrics: Metrics, forward: Forward, secret: bytes
+        self,
+        configuration: Configuration,
+        ledger: BudgetLedger,
+        metrics: Metrics,
+        forward: Forward,
+        secret: bytes,
     ) -> None:
-        """``secret`` keys the sketches of samples."""
+        """Keep the parts; ``secret`` keys the sketches of samples."""
         self._configuration, self._ledger, self._metrics = configuration, ledger, metrics
         self._forward, self._secret = forward, secret
 
@@ -61,49 +66,49 @@ class Budgeting:
             self._metrics.count("refused", policy, error.extra["asked"])
             raise
 
-    async def charge(self, asked: Asked, told: Query | Upload) -> Admitted | Replay:
-        """Charge what a request asks, under the configuration that decides route and policy, read anew if it
-        has changed."""
-        configuration, samples, release = self._configuration, told.samples, told.release
+    async def charge(self, request: DataRequest, content: Query | UploadBody) -> Admitted | Replay:
+        """Charge for a request, under the configuration that decides route and policy. The configuration is
+        read anew if it has changed."""
+        configuration, samples, release = self._configuration, content.samples, content.release
         while True:
             snapshot = configuration.snapshot
-            key = await configuration.key(asked.fingerprint)
+            key = await configuration.key(request.fingerprint)
             try:
-                base = snapshot.route(key, asked.model, asked.endpoint)
-                policy, chain = snapshot.bound(key.id, asked.model, asked.endpoint)
+                base = snapshot.route(key, request.model, request.endpoint)
+                policy, chain = snapshot.bound(key.id, request.model, request.endpoint)
                 limits = snapshot.limits_of(key)
                 if release is not None and (reason := chain.refuse(release)):
                     raise Forbidden(f"the policy of this request releases no {release}: {reason}")
             except (UnknownModel, Forbidden):
                 if await configuration.refresh() is snapshot:
                     raise
-                continue  # it was an old configuration that refused
+                continue  # the refusal came from an old configuration
             bounds = NO_BOUNDS
             if limits:
                 sketched: Sequence[str] = ()
                 if any(limit.sketched for _, limit in limits):
-                    sketched = await self._sketches(asked, told, base)
-                bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples, sketched))
+                    sketched = await self._sketches(request, content, base)
+                bounds = Bounds.of(limits, Ask(key.id, request.model, request.endpoint, samples, sketched))
             try:
-                if asked.idempotency is None and key.leased and not limits:
+                if request.idempotency is None and key.leased and not limits:
                     charge = await self._ledger.charge_leased(key.id, snapshot.version, samples)
-                elif asked.idempotency is None:
+                elif request.idempotency is None:
                     charge = await self._ledger.charge(key.id, snapshot.version, samples, bounds)
                 else:
                     reserved = await self._ledger.reserve(
-                        key.id, snapshot.version, samples, asked.idempotency, bounds
+                        key.id, snapshot.version, samples, request.idempotency, bounds
                     )
                     if isinstance(reserved, Replay):
                         self._metrics.count("replayed", policy, samples)
                         return reserved
                     charge = reserved
                 for name, limit in limits:
-                    if (number := charge.told.get(name)) is not None:
+                    if (number := charge.numbers.get(name)) is not None:
                         chain = limit.defend(chain, number, samples)
                 shadow = None
-                if (found := snapshot.shadow(key.id, asked.model, asked.endpoint)) is not None:
-                    binding, shadowing = found
-                    shadow = Shadow(binding, shadowing, snapshot.policies[shadowing])
+                if (bound := snapshot.shadow(key.id, request.model, request.endpoint)) is not None:
+                    binding, shadowing = bound
+                    shadow = ShadowPolicy(binding, shadowing, snapshot.policies[shadowing])
                 return Admitted(charge, base, policy, chain, shadow)
             except StaleConfiguration:
                 await configuration.refresh()
@@ -111,24 +116,24 @@ class Budgeting:
                 self._metrics.count("refused", policy, error.extra["asked"])
                 raise
 
-    async def _sketches(self, asked: Asked, told: Query | Upload, base: str) -> Sequence[str]:
-        seen = await self._forward.seen(asked, told, base)
-        if isinstance(told, Query) and told.pairs:
-            seen = seen.reshape(-1, *seen.shape[2:])
-        return await apart(partial(sketches, seen, self._secret), seen.nbytes)
+    async def _sketches(self, request: DataRequest, content: Query | UploadBody, base: str) -> Sequence[str]:
+        inputs = await self._forward.model_inputs(request, content, base)
+        if isinstance(content, Query) and content.pairs:
+            inputs = inputs.reshape(-1, *inputs.shape[2:])
+        return await apart(partial(sketches, inputs, self._secret), inputs.nbytes)
 
     async def close(self) -> None:
-        """Settle what is leased; no charge may follow."""
+        """Settle the leases; no charge may follow."""
         await self._ledger.close()
 
     async def settle(self, paid: Admitted, answer: KeptAnswer) -> None:
-        """The provider answered; this comes before its answer is sent."""
+        """Settle a charge after the provider answered, before its answer is sent."""
         await self._ledger.settle(paid.charge, answer)
         self._metrics.count("answered", paid.policy, paid.charge.samples)
 
     async def refund(self, paid: Admitted) -> None:
-        """The provider failed. Where Redis cannot be reached either, a reservation comes back when it answers
-        again, and what was charged at once stays spent."""
+        """Refund a charge after the provider failed. Where Redis cannot be reached either, a reservation
+        comes back when it answers again, and an immediate charge stays spent."""
         charge = paid.charge
         self._metrics.count("refunded", paid.policy, charge.samples)
         try:

@@ -13,10 +13,10 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import WatchError
 
 from leakrange.defences.output import Chain
+from leakrange.services.proxy.limits import read_limit
+from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.snapshot import Binding, KeyRecord, Snapshot
 from leakrange.wire.errors import Unauthenticated
-from services.proxy.limits import read_limit
-from services.proxy.redis_client import PREFIX, redis_errors
-from services.proxy.snapshot import Binding, KeyRecord, Snapshot
 
 VERSION = PREFIX + "version"
 POLICIES = PREFIX + "policies"
@@ -29,11 +29,11 @@ AUTH = PREFIX + "auth:"
 KEY = PREFIX + "key:"
 T = TypeVar("T")
 MOST_KEYS = 10_000
-"""Keys whose records are cached; beyond, the cache starts anew."""
+"""Most keys whose records are cached; beyond, the cache starts anew."""
 
 
 class Configuration:
-    """Reads what the admin API wrote, whichever proxy process it was written through."""
+    """Reader of the admin API's writes, whichever proxy process they went through."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -46,7 +46,7 @@ class Configuration:
         with redis_errors():
             version = _version(await self._redis.get(VERSION))
             if version != self.snapshot.version:
-                async with self._lock:  # one reads, the others wait for what it read
+                async with self._lock:  # one reads, and the others wait for its result
                     if version != self.snapshot.version:
                         await self._read()
         return self.snapshot
@@ -68,18 +68,19 @@ class Configuration:
         self._keys.clear()
 
     async def key(self, fingerprint: str) -> KeyRecord:
-        """What the key of that hash may do; raises `Unauthenticated` for an unknown or revoked one.
+        """The permissions of the key with that hash. Raises `Unauthenticated` for an unknown or revoked one.
 
-        A cached record may be outdated; the reservation, or `refresh` and asking again, finds that out.
+        A cached record may be outdated. The reservation notices that, and so does a `refresh` followed by
+        another call.
         """
-        if (known := self._keys.get(fingerprint)) is not None:
-            return known
+        if (cached := self._keys.get(fingerprint)) is not None:
+            return cached
         snapshot = self.snapshot
         with redis_errors():
-            found = await self._redis.get(AUTH + fingerprint)
-            if found is None:
+            stored_id = await self._redis.get(AUTH + fingerprint)
+            if stored_id is None:
                 raise Unauthenticated("unknown API key")
-            id_ = text(found)
+            id_ = text(stored_id)
             stored = await self._redis.hmget(KEY + id_, "models", "endpoints", "limits", "counting")
         models, endpoints = _names(stored[0]), _names(stored[1])
         limits = tuple(orjson.loads(stored[2])) if stored[2] else ()
@@ -91,11 +92,10 @@ class Configuration:
         return record
 
     async def change(self, write: Callable[[Pipeline], Awaitable[T]], *watched: str) -> T:
-        """Run ``write(pipeline)`` and a new version as one transaction.
+        """Run ``write(pipeline)`` and a new version as one transaction, and return the result of ``write``.
 
-        ``write`` may read, then calls `queue` and queues its changes; it runs again if one of
-        the ``watched`` keys changes meanwhile. Where it queues nothing, nothing has changed, and the version
-        stays. Returns what ``write`` does.
+        ``write`` may read, then calls `queue` and queues its changes. It runs again if one of the ``watched``
+        keys changes meanwhile. Where it queues nothing, nothing has changed, and the version stays.
         """
         with redis_errors():
             async with self._redis.pipeline(transaction=True) as pipeline:
@@ -115,7 +115,7 @@ class Configuration:
 
 
 def text(stored: bytes | str) -> str:
-    """What Redis holds, as text."""
+    """A value of Redis as text."""
     return stored.decode() if isinstance(stored, bytes) else stored
 
 
@@ -128,7 +128,7 @@ def _names(stored: bytes | str | None) -> frozenset[str] | None:
 
 
 def queue(pipeline: Pipeline) -> None:
-    """End reading: what follows is queued for the transaction."""
+    """End reading: later commands are queued for the transaction."""
     pipeline.multi()  # type: ignore[no-untyped-call]
 
 
@@ -138,5 +138,5 @@ def field(binding: Binding) -> str:
 
 
 def read_binding(stored: bytes | str) -> Binding:
-    """The binding of such a field."""
+    """The binding of a field that `field` made."""
     return Binding(*orjson.loads(stored))

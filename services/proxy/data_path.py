@@ -15,37 +15,37 @@ from starlette.types import Message, Receive, Scope, Send
 
 from leakrange.service.bodies import switches_protocol
 from leakrange.service.memory import give_back_memory
+from leakrange.services.proxy.budgeting import Budgeting
+from leakrange.services.proxy.configuration import Configuration
+from leakrange.services.proxy.exchange import CompleteAnswer, Disconnected, MethodNotAllowed, Request
+from leakrange.services.proxy.forward import DataRequest, Forward
+from leakrange.services.proxy.free import Free
+from leakrange.services.proxy.keys import authorized
+from leakrange.services.proxy.ledger import Idempotency, KeptAnswer, Replay
+from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.queries import Query
+from leakrange.services.proxy.releases import UploadBody
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import LARGE, in_turns
-from services.proxy.budgeting import Budgeting
-from services.proxy.configuration import Configuration
-from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
-from services.proxy.forward import Asked, Forward
-from services.proxy.free import Free
-from services.proxy.keys import authorized
-from services.proxy.ledger import Idempotency, KeptAnswer, Replay
-from services.proxy.metrics import Metrics
-from services.proxy.queries import Query
-from services.proxy.releases import Upload
-from services.proxy.settings import ProxySettings
 
 log = structlog.get_logger("leakrange.proxy")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 HASHED_AT_ONCE = 1_048_576
 REMEMBERED = 256
-"""Characters of the longest path that is remembered."""
+"""Characters of the longest path that is cached."""
 
 
 class DataPath:
     """Answers everything under ``/v1``; the rest goes to ``app``.
 
-    Order of a data request: key known, and with samples left where the body is large; body read and counted,
-    samples charged, provider asked, release transformed, answer sent. So what is refused costs nothing, what
-    the provider does not answer is refunded, and what was sent has been paid. A client that goes away
-    meanwhile is charged, for the provider did answer.
+    The steps of a data request: the key is checked (where the body is large, it must have samples left), the
+    body is read and counted, samples are charged, the provider is asked, the release is transformed, the
+    answer is sent. So a refusal costs nothing, a provider's failure is refunded, and everything that was sent
+    has been paid. A client that disconnects meanwhile is charged, for the provider did answer.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class DataPath:
         """Answer one ASGI request."""
         if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
             return await self.app(scope, receive, send)
-        begun = time.perf_counter()
+        began = time.perf_counter()
         request, passed = Request(scope, receive), _Passed(send)
         endpoint, outcome = "(none)", "internal-error"
         try:
@@ -84,25 +84,25 @@ class DataPath:
             outcome = "disconnected"
         except LeakrangeError as error:
             outcome = error.slug
-            await Answer.problem(error, request.path[:500]).send(request.answering(send))
+            await CompleteAnswer.problem(error, request.path[:500]).send(request.answering(send))
         except Exception as error:
-            if passed.begun:
+            if passed.started:
                 raise  # the server closes the connection: the client sees that the answer is cut short
             log.error("unhandled error", path=request.path[:500], exc_info=error)
             bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
-            await Answer.problem(bug, request.path[:500]).send(request.answering(send))
+            await CompleteAnswer.problem(bug, request.path[:500]).send(request.answering(send))
         finally:
             self._metrics.requests.add(endpoint, outcome)
-            self._metrics.seconds.add(endpoint, time.perf_counter() - begun)
+            self._metrics.seconds.add(endpoint, time.perf_counter() - began)
             if request.size >= LARGE:
                 give_back_memory()
             if outcome not in ("answered", "replayed"):
                 log.debug("refused", endpoint=endpoint, outcome=outcome)
 
-    def _handler(self, request: Request, passed: _Passed) -> tuple[str, Awaitable[Answer | None]]:
+    def _handler(self, request: Request, passed: _Passed) -> tuple[str, Awaitable[CompleteAnswer | None]]:
         path = request.path
-        if request.method == "POST" and len(path) <= REMEMBERED and (known := _read_path(path)) is not None:
-            return known[1], self._data(request, *known)  # as nearly all are
+        if request.method == "POST" and len(path) <= REMEMBERED and (target := _read_path(path)) is not None:
+            return target[1], self._data(request, *target)  # the usual case
         parts = path.split("/")[2:]
         if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
             _allow(request, "GET")
@@ -131,61 +131,67 @@ class DataPath:
         if parts[2] == GALLERY:
             _allow(request, "GET")
             return GALLERY, self._free.gallery(request, parts[1])
-        there = ", ".join((*RELEASES, UPLOADS, GALLERY))
-        raise NotFound(f"no endpoint {parts[2][:40]!r}", hint=f"there are {there}")
+        endpoints = ", ".join((*RELEASES, UPLOADS, GALLERY))
+        raise NotFound(f"no endpoint {parts[2][:40]!r}", hint=f"there are {endpoints}")
 
-    async def _data(self, request: Request, model: str, endpoint: str, person: str | None = None) -> Answer:
+    async def _data(
+        self, request: Request, model: str, endpoint: str, person: str | None = None
+    ) -> CompleteAnswer:
         mark = authorized(request.headers.raw.get(b"authorization"))
         await self._configuration.key(mark)  # an unknown key is refused before its body is read
         accept = negotiate(request.headers.get(b"accept")) if endpoint != UPLOADS else JSON
         settings = self._settings
         repeat = _idempotency_key(request)
-        if request.large:  # reading it costs more than asking whether it is worth it
+        if request.large:  # reading it costs more than this check
             await self._budgeting.admit(mark, model, endpoint, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
         idempotency = None
         if repeat is not None:
             idempotency = Idempotency(repeat, await in_turns(_digest(request, body, accept), len(body)))
-        asked = Asked(request, model, endpoint, mark, body, idempotency)
-        told: Upload | Query
+        data_request = DataRequest(request, model, endpoint, mark, body, idempotency)
+        content: UploadBody | Query
         if endpoint == UPLOADS:
             content_type, release = request.headers.get(b"content-type"), request.headers.get(b"x-release")
-            read = Upload.read(content_type, release, body, max_samples=settings.max_samples)
-            told = await in_turns(read, len(body))
+            upload = UploadBody.read(content_type, release, body, max_samples=settings.max_samples)
+            content = await in_turns(upload, len(body))
         else:
             query = Query.read(endpoint, request, person, body, most=settings.max_samples)
-            told = await in_turns(query, len(body))
-        paid = await self._budgeting.charge(asked, told)
+            content = await in_turns(query, len(body))
+        paid = await self._budgeting.charge(data_request, content)
         if isinstance(paid, Replay):
             headers = {**paid.answer.headers, **paid.balance.headers(), "Idempotency-Replayed": "true"}
-            return Answer(paid.answer.status, paid.answer.body, headers, "replayed")
+            return CompleteAnswer(paid.answer.status, paid.answer.body, headers, "replayed")
         charge = paid.charge
         try:
-            if isinstance(told, Upload):
-                answer = await self._forward.upload(asked, told, paid.base, paid.chain, charge.key_id)
+            if isinstance(content, UploadBody):
+                answer = await self._forward.upload(
+                    data_request, content, paid.base, paid.chain, charge.key_id
+                )
             else:
-                answer = await self._forward.query(asked, told, accept, paid.base, paid.chain, paid.shadow)
+                answer = await self._forward.query(
+                    data_request, content, accept, paid.base, paid.chain, paid.shadow
+                )
         except Exception:  # nothing was sent, whatever went wrong
             await self._budgeting.refund(paid)
             raise
         await self._budgeting.settle(paid, KeptAnswer(answer.status, answer.headers, answer.body))
         headers = {**answer.headers, **charge.balance.headers()}
-        return Answer(answer.status, answer.body, headers, after=answer.after)
+        return CompleteAnswer(answer.status, answer.body, headers, after=answer.after)
 
 
 class _Passed:
-    """Where an answer goes that is passed on piece by piece, and whether it has begun."""
+    """Receiver of an answer that is passed on piece by piece; it knows whether the answer has started."""
 
-    __slots__ = ("_send", "begun")
+    __slots__ = ("_send", "started")
 
     def __init__(self, send: Send) -> None:
-        self._send, self.begun = send, False
+        self._send, self.started = send, False
 
     def to(self, request: Request) -> Send:
         send = request.answering(self._send)
 
         async def passing(message: Message) -> None:
-            self.begun = True
+            self.started = True
             await send(message)
 
         return passing
@@ -216,9 +222,9 @@ def _idempotency_key(request: Request) -> str | None:
 
 
 def _digest(request: Request, body: bytes, accept: str) -> Generator[None, None, str]:
-    """What tells one request from another under the same key, a step at a time."""
-    told = [request.path, accept, request.headers.get(b"content-type"), request.headers.get(b"x-release")]
-    digest = hashlib.sha256(orjson.dumps([*told, request.query] if request.query else told))
+    """A digest that distinguishes requests under the same key, computed a step at a time."""
+    identity = [request.path, accept, request.headers.get(b"content-type"), request.headers.get(b"x-release")]
+    digest = hashlib.sha256(orjson.dumps([*identity, request.query] if request.query else identity))
     for begin in range(0, len(body), HASHED_AT_ONCE):
         digest.update(memoryview(body)[begin : begin + HASHED_AT_ONCE])
         yield

@@ -1,4 +1,4 @@
-"""One HTTP exchange on raw ASGI: the request as it came, the answer as it goes."""
+"""One HTTP exchange on raw ASGI: the request, and the answer to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MethodNotAllowed(LeakrangeError):
 
 
 class Headers:
-    """Headers by lower-case names; each is decoded when it is asked for, since few are."""
+    """Headers by lower-case names; each is decoded when it is read, since few are."""
 
     __slots__ = ("raw",)
 
@@ -70,12 +70,13 @@ class Request:
         """Whether something of the body is still to come."""
 
     def answering(self, send: Send) -> Send:
-        """How to answer now: an answer before the end of the body must not be lost with the connection."""
+        """The function to answer with: an answer before the end of the body must not be lost with the
+        connection."""
         return Lingering(self.receive, send).send if self.unread else send
 
     @property
     def large(self) -> bool:
-        """Whether the body is large, as far as the headers tell or it has been read."""
+        """Whether the body is large, by the headers or by the part that has been read."""
         return max(self._declared, self.size) >= LARGE or b"transfer-encoding" in self.headers.raw
 
     @property
@@ -101,17 +102,17 @@ class Request:
         piece = await self._piece(limit)
         if not self.unread:
             return piece
-        held = io.BytesIO()  # a list of pieces would have to be copied in the end
-        held.write(piece)
+        buffer = io.BytesIO()  # a list of pieces would have to be copied in the end
+        buffer.write(piece)
         try:
             async with asyncio.timeout(within):
                 while self.unread:
-                    held.write(await self._piece(limit))
+                    buffer.write(await self._piece(limit))
         except TimeoutError as error:
             raise MalformedBody(
                 f"the body did not come to its end within {within:g} s", headers=dict(CLOSE)
             ) from error
-        return held.getvalue()
+        return buffer.getvalue()
 
     async def _piece(self, limit: int) -> bytes:
         message = await self.receive()
@@ -130,37 +131,37 @@ def _too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
 
 
-class Answer(NamedTuple):
+class CompleteAnswer(NamedTuple):
     """A complete answer."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = MappingProxyType({})
     outcome: str = "answered"
-    """For the metrics."""
+    """Outcome for the metrics."""
     after: Callable[[], None] | None = None
-    """What is to be done once it has been handed over."""
+    """Function to call once the answer has been sent."""
 
     @classmethod
-    def json(cls, value: object) -> Answer:
-        """An answer of success."""
+    def json(cls, value: object) -> CompleteAnswer:
+        """A successful answer."""
         return cls(200, orjson.dumps(value), {"Content-Type": JSON})
 
     @classmethod
-    def problem(cls, error: LeakrangeError, path: str) -> Answer:
+    def problem(cls, error: LeakrangeError, path: str) -> CompleteAnswer:
         """The RFC 9457 answer of an error."""
         body = orjson.dumps(error.problem(path), default=str)
         return cls(error.status, body, {"Content-Type": PROBLEM, **error.headers}, error.slug)
 
     async def send(self, send: Send) -> None:
-        """Send it, with its length."""
-        raw = [(_written(name), value.encode("latin-1")) for name, value in self.headers.items()]
+        """Send the answer, with its length."""
+        raw = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 204:
             raw.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": raw})
         await send({"type": "http.response.body", "body": self.body})
 
 
-@cache  # names are the proxy's own
-def _written(name: str) -> bytes:
+@cache  # unbounded, since the names are the proxy's own
+def _encoded(name: str) -> bytes:
     return name.lower().encode("latin-1")

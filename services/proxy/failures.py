@@ -1,4 +1,4 @@
-"""What clients are told when a provider does not answer: fixed sentences of the proxy.
+"""Messages to clients when a provider does not answer: fixed sentences of the proxy.
 
 A provider that colludes with a client could pass values around policy and budget through texts, headers or
 statuses. So it can cause only a few different outcomes; the details are in the proxy's log.
@@ -12,19 +12,19 @@ BUSY = frozenset({408, 425, 429})
 
 
 def unusable() -> UpstreamFailed:
-    """It answered what cannot be passed on."""
+    """Error for an answer that cannot be passed on."""
     return UpstreamFailed(
         "the provider's answer cannot be used", hint="the proxy's log tells the operator why"
     )
 
 
 def unavailable() -> Unavailable:
-    """It cannot be reached, or is late, or full."""
+    """Error for a provider that cannot be reached, or is late, or full."""
     return Unavailable("the provider does not answer now", retry_after=1.0)
 
 
 def refused(status: int) -> LeakrangeError:
-    """It answered with a status of 400 to 499."""
+    """Error for an answer with a status of 400 to 499."""
     if status in BUSY:
         return unavailable()
     if status == 404:

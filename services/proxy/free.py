@@ -8,6 +8,13 @@ from typing import Any
 
 from starlette.types import Send
 
+from leakrange.services.proxy.configuration import Configuration
+from leakrange.services.proxy.exchange import CompleteAnswer, Request
+from leakrange.services.proxy.keys import authorized
+from leakrange.services.proxy.releases import enrolled
+from leakrange.services.proxy.settings import ProxySettings
+from leakrange.services.proxy.snapshot import KeyRecord, Snapshot
+from leakrange.services.proxy.upstream import Upstream, model_url
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS
 from leakrange.wire.errors import (
     Forbidden,
@@ -20,13 +27,6 @@ from leakrange.wire.errors import (
 )
 from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
-from services.proxy.configuration import Configuration
-from services.proxy.exchange import Answer, Request
-from services.proxy.keys import authorized
-from services.proxy.releases import enrolled
-from services.proxy.settings import ProxySettings
-from services.proxy.snapshot import KeyRecord, Snapshot
-from services.proxy.upstream import Upstream, model_url
 
 
 class Free:
@@ -37,7 +37,7 @@ class Free:
         self._controller = settings.controller_url.rstrip("/")
         self._operator = f"Bearer {settings.operator_key.get_secret_value()}"
 
-    async def models(self, request: Request) -> Answer:
+    async def models(self, request: Request) -> CompleteAnswer:
         """The cards of the models that the key may use and whose providers answer now."""
         key, snapshot = await self._known(request)
 
@@ -49,21 +49,24 @@ class Free:
 
         usable = [model for model in sorted(snapshot.routes) if key.may_use(model)]
         cards = await asyncio.gather(*map(card, usable))
-        return Answer.json({"models": [each for each in cards if each is not None]})
+        return CompleteAnswer.json({"models": [each for each in cards if each is not None]})
 
-    async def card(self, request: Request, model: str) -> Answer:
+    async def card(self, request: Request, model: str) -> CompleteAnswer:
         """One model's card."""
         key, snapshot = await self._known(request)
-        return Answer.json(await self._card(key, snapshot, model))
+        return CompleteAnswer.json(await self._card(key, snapshot, model))
 
     async def _card(self, key: KeyRecord, snapshot: Snapshot, model: str) -> dict[str, Any]:
-        """The model's card as the key may read it: nothing of the file for who may not have it."""
+        """The model's card as the key may read it: without facts of the file for a key that may not have the
+        file."""
         base, upstream = snapshot.route(key, model, None), self._upstream
         try:
             snapshot.route(key, model, ARTIFACT)
         except Forbidden:
             defended = snapshot.defended(key, model)
-            card = await (upstream.told(base, model) if defended else upstream.card(base, model, fresh=True))
+            card = await (
+                upstream.steady_card(base, model) if defended else upstream.card(base, model, fresh=True)
+            )
             return card.model_dump(mode="json") | {"sha256": "", "parameters": 0}
         return (await upstream.card(base, model, fresh=True)).model_dump(mode="json")
 
@@ -79,9 +82,9 @@ class Free:
         key, _ = await self._known(request)
         if not key.may_use(digest):
             raise Forbidden(f"this key may not have the obfuscator {digest[:12]}")
-        asked = {"Accept": "*/*", "Authorization": self._operator}
+        headers = {"Accept": "*/*", "Authorization": self._operator}
         try:
-            await self._upstream.stream(f"{self._controller}/v1/{OBFUSCATORS}/{digest}", asked, send)
+            await self._upstream.stream(f"{self._controller}/v1/{OBFUSCATORS}/{digest}", headers, send)
         except NotFound as error:
             raise NotFound(f"the range has no obfuscator {digest[:12]}") from error
         except InvalidInput as error:
@@ -94,26 +97,26 @@ class Free:
                 "the controller, which has the obfuscators, does not answer now", retry_after=1.0
             ) from error
 
-    async def gallery(self, request: Request, model: str) -> Answer:
-        """Who is enrolled with a verification model."""
+    async def gallery(self, request: Request, model: str) -> CompleteAnswer:
+        """The people enrolled with a verification model."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         snapshot.check_untransformed(key, model, GALLERY)
         reply = await self._upstream.ask("GET", model_url(base, model), f"/{GALLERY}", {"Accept": JSON})
         persons = [person.model_dump() for person in enrolled(reply.media, reply.body)]
-        version = (await self._upstream.told(base, model)).version
-        return Answer.json({"model": model, "version": version, "persons": persons})
+        version = (await self._upstream.steady_card(base, model)).version
+        return CompleteAnswer.json({"model": model, "version": version, "persons": persons})
 
-    async def remove(self, request: Request, model: str, person: str) -> Answer:
+    async def remove(self, request: Request, model: str, person: str) -> CompleteAnswer:
         """Forget an enrolled person."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         path = f"/{GALLERY}/{check_person(person)}"
         await self._upstream.ask("DELETE", model_url(base, model), path, {"Accept": JSON})
-        return Answer(204, b"")
+        return CompleteAnswer(204, b"")
 
     async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:
-        """The key's record and the configuration, both as they are now."""
+        """The current record of the key, and the current configuration."""
         snapshot = await self._configuration.refresh()
         mark = authorized(request.headers.raw.get(b"authorization"))
         return await self._configuration.key(mark), snapshot

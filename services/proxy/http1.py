@@ -1,13 +1,14 @@
 """A lean HTTP/1.1 client: one request and its whole answer over a pooled connection, in one wake-up.
 
-For requests to providers, of which there are thousands a second: aiohttp takes four times as long for one.
-Files, which are passed on piece by piece, go over aiohttp all the same.
+It serves the requests to providers, of which there are thousands a second: aiohttp takes four times as long
+for one. Files, which are passed on piece by piece, go over aiohttp all the same.
 
-HTTP/1.1 does not say to which request an answer belongs: it is that to the next one. A server that sends two
-answers to one request could so have the second taken for the answer to somebody else's. Connections are
-therefore shared by the requests of one route alone, and what came unasked ends the connection before anything
-is sent over it. What comes after that, while the next request is on its way, cannot be told from a
-fast answer. So a route whose server has once sent too much gets a new connection for each request.
+HTTP/1.1 does not say to which request an answer belongs: it is the answer to the next one. A server that
+sends two answers to one request could so have the second taken for the answer to somebody else's. Connections
+are therefore shared only by the requests of one route, and data that nobody asked for ends the connection
+before anything is sent over it. If such data comes later, while the next request is on its way, it cannot be
+distinguished from a fast answer. So a route whose server has once sent too much gets a new connection for
+each request.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ import httptools
 import structlog
 from yarl import URL
 
+from leakrange.services.proxy.interim import MOST_INTERIM
 from leakrange.wire.turns import LARGE
-from services.proxy.interim import MOST_INTERIM
 
 __all__ = ["AnswerTooLarge", "BadAnswer", "Client", "Response"]
 
@@ -33,21 +34,22 @@ log = structlog.get_logger("leakrange.proxy.http1")
 MAX_HEADER = 65_536
 """Bytes of an answer's header."""
 IDLE = 4.0
-"""Seconds for which a connection waits for another request. uvicorn closes it after 5: let go before, so that
-no request meets a closing one."""
+"""Seconds for which a connection waits for another request. uvicorn closes it after 5: it is closed earlier
+here, so that no request meets a closing one."""
 CONNECT = 5.0
 DISTRUST = 600.0
-"""Seconds for which no connection of a route is used again after its server sent what nobody asked for."""
+"""Seconds for which no connection of a route is used again after its server sent data that nobody asked
+for."""
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
-"""May be sent again where the server closed a connection that had waited."""
+"""Methods of requests that may be sent again where the server closed a connection that had waited."""
 
 
 class BadAnswer(OSError):
-    """What came is no HTTP answer, or not all of one."""
+    """The data is no HTTP answer, or not all of one."""
 
 
 class AnswerTooLarge(OSError):
-    """The answer has more bytes than are wanted."""
+    """The answer has more bytes than are allowed."""
 
 
 class Response(NamedTuple):
@@ -79,13 +81,13 @@ class Client:
         self._timeout, self._largest = timeout, largest
         self._free = asyncio.Semaphore(most)
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._idle: dict[str, deque[_Connection]] = {}
-        """By route, as what follows."""
+        self._idle: dict[str, deque[_PooledConnection]] = {}
+        """Idle connections by route."""
         self._distrusted: dict[str, float] = {}
-        """Until when."""
+        """End of the distrust, by route."""
         self._sweep: asyncio.TimerHandle | None = None
-        self._busy: dict[_Connection, float] = {}
-        """The connections that wait for an answer, and until when: the first of them is the first to end."""
+        self._busy: dict[_PooledConnection, float] = {}
+        """The connections that wait for an answer, with their deadlines: the first is the first to end."""
         self._watch: asyncio.TimerHandle | None = None
 
     async def ask(
@@ -97,17 +99,17 @@ class Client:
         Raises `TimeoutError`, `AnswerTooLarge`, `BadAnswer` or another `OSError`.
         """
         place, target, host = _parsed(route + path)
-        told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        if not told.count("\r") == told.count("\n") == len(headers) or "\0" in told:
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if not lines.count("\r") == lines.count("\n") == len(headers) or "\0" in lines:
             raise BadAnswer("the value of a header cannot be sent")
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}{told}{length}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}{lines}{length}\r\n"
         sent = head.encode("latin-1", "replace")
         rest = b""
         if body and len(body) < LARGE:
             sent += body
         elif body:
-            rest = body  # by itself: it would be copied
+            rest = body  # sent by itself, since adding it would copy it
         async with self._free:
             while (connection := self._waiting(route)) is not None:
                 try:
@@ -118,7 +120,7 @@ class Client:
             return await self._over(await self._connect(place, route), sent, rest, route)
 
     async def close(self) -> None:
-        """Close what waits."""
+        """Close the idle connections."""
         for timer in (self._sweep, self._watch):
             if timer is not None:
                 timer.cancel()
@@ -126,7 +128,7 @@ class Client:
             while idle:
                 idle.pop().abort()
 
-    async def _over(self, connection: _Connection, sent: bytes, rest: bytes, route: str) -> Response:
+    async def _over(self, connection: _PooledConnection, sent: bytes, rest: bytes, route: str) -> Response:
         self._busy[connection] = connection.loop.time() + self._timeout
         if self._watch is None:
             self._watch = connection.loop.call_later(self._timeout, self._look, connection.loop)
@@ -147,39 +149,39 @@ class Client:
             connection.abort()
         return response
 
-    def _waiting(self, route: str) -> _Connection | None:
+    def _waiting(self, route: str) -> _PooledConnection | None:
         idle = self._idle.get(route)
         while idle:
-            connection = idle.pop()  # the one that was used last: what is too many grows old
+            connection = idle.pop()  # the last one used, so that superfluous ones grow old
             if not connection.reusable or connection.loop.time() - connection.since >= IDLE:
                 connection.abort()
-            elif connection.unread:  # its end, or what nobody asked for: the loop is about to read it
+            elif connection.unread:  # the loop is about to read its end, or data that nobody asked for
                 connection.loop.call_later(IDLE, connection.abort)
             else:
                 return connection
         return None
 
     def _distrust(self, route: str) -> None:
-        """Use no connection of this route twice for a while: its server sent what nobody asked for."""
+        """Use no connection of this route twice for a while: its server sent data that nobody asked for."""
         log.warning("a provider sent an answer that nobody asked for", route=route)
         self._distrusted[route] = asyncio.get_running_loop().time() + DISTRUST
         for connection in self._idle.pop(route, ()):
             connection.abort()
 
-    async def _connect(self, place: _Place, route: str) -> _Connection:
+    async def _connect(self, place: _Place, route: str) -> _PooledConnection:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT):
-            _, made = await loop.create_connection(
-                lambda: _Connection(self._largest, lambda: self._distrust(route)),
+            _, connection = await loop.create_connection(
+                lambda: _PooledConnection(self._largest, lambda: self._distrust(route)),
                 place.host,
                 place.port,
                 ssl=place.encrypted or None,
             )
-        return made
+        return connection
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End what waits too long. One timer for all: an answer comes long before, and none should set and
-        cancel its own."""
+        """End connections that wait too long. One timer serves all: an answer comes long before, and should
+        not set and cancel a timer of its own."""
         self._watch = None
         for connection, until in list(self._busy.items()):
             if (left := until - loop.time()) > 0:
@@ -199,35 +201,36 @@ class Client:
             self._sweep = loop.call_later(IDLE, self._let_go)
 
 
-class _Connection(asyncio.Protocol):
+class _PooledConnection(asyncio.Protocol):
     """One connection, with one request at a time."""
 
     since = 0.0
-    """When its last answer ended."""
+    """Time at which its last answer ended."""
 
     def __init__(self, largest: int, surplus: Callable[[], None]) -> None:
-        """``surplus`` is called where more comes than was asked for."""
+        """Wait for a connection; ``surplus`` is called where more data comes than was asked for."""
         self.loop = asyncio.get_running_loop()
         self._largest, self._surplus = largest, surplus
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._result: asyncio.Future[Response] | None = None
         self._whole: Response | None = None
-        """The answer, until all has been read that came with it."""
+        """The answer, until all data that came with it has been read."""
         self._used = False
-        """Whether an answer was taken from it before."""
+        """Whether an answer came over it before."""
         self._unread = select.poll()
         self._doubtful = False
-        """Whether more came than was asked for."""
+        """Whether more data came than was asked for."""
         self._keep, self._interim = True, 0
         self.answering = False
-        """Whether something of the answer has come."""
+        """Whether a part of the answer has come."""
         self._status: int | None = None
         self._begin()
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may follow: not where the server answered before it had all of the last."""
+        """Whether another request may follow: not where the server answered before it had the whole last
+        request."""
         transport = self._transport
         return (
             self._keep
@@ -238,7 +241,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def unread(self) -> bool:
-        """Whether something has come that the loop has not read yet."""
+        """Whether data has come that the loop has not read yet."""
         return bool(self._unread.poll(0))
 
     async def ask(self, sent: bytes, rest: bytes) -> Response:
@@ -276,7 +279,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            if self._whole is None:  # else it is behind the answer
+            if self._whole is None:  # otherwise the error is behind the answer
                 self.fail(BadAnswer(f"it is no HTTP answer: {error}"))
         if self._whole is not None:
             self._finish(self._whole)
@@ -357,7 +360,7 @@ class _Connection(asyncio.Protocol):
 
 @lru_cache(maxsize=1024)
 def _parsed(url: str) -> tuple[_Place, str, str]:
-    """Where to connect, the request's target, and the value of ``Host``."""
+    """The address to connect to, the request's target, and the value of ``Host``."""
     parsed = URL(url)
     if parsed.host is None or parsed.port is None or parsed.scheme not in ("http", "https"):
         raise BadAnswer(f"{url!r} is no address of a server")

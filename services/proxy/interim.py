@@ -1,7 +1,7 @@
-"""Answers of a provider that come before its answer (1xx): a few are taken, and no more.
+"""Interim answers of a provider (1xx), which come before its answer: a few are accepted, and no more.
 
-aiohttp reads on after each of them without giving way to anything else. A provider that never stops sending
-them would hold up all clients of the proxy, past every time limit.
+aiohttp reads on after each of them without yielding to anything else. A provider that never stops sending
+them would block all clients of the proxy, past every time limit.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from aiohttp.connector import Connection
 __all__ = ["MOST_INTERIM", "PatientResponse"]
 
 MOST_INTERIM = 8
-"""For all answers of providers, by whichever client they are asked."""
+"""Most interim answers to one request, whichever client asks the provider."""
 
 
 class PatientResponse(aiohttp.ClientResponse):
-    """For a session's ``response_class``; after `MOST_INTERIM` of them it raises
-    `aiohttp.ClientPayloadError`."""
+    """A session's ``response_class`` that raises `aiohttp.ClientPayloadError` after `MOST_INTERIM` interim
+    answers."""
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         """Read the head of the answer."""
         protocol: Any = connection.protocol
-        read, seen = protocol.read, 0
+        read, count = protocol.read, 0
 
         async def counted() -> Any:
-            nonlocal seen
-            seen += 1
-            if seen > MOST_INTERIM + 1:
+            nonlocal count
+            count += 1
+            if count > MOST_INTERIM + 1:
                 raise aiohttp.ClientPayloadError(f"more than {MOST_INTERIM} interim answers")
             return await read()
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from leakrange.service.app import bearer
 
 REMEMBERED, LONGEST = 1024, 256
-"""Headers whose fingerprints are kept, and the bytes of the longest of them."""
+"""Number of headers whose fingerprints are cached, and the bytes of the longest of them."""
 
 
 def new_key() -> str:
@@ -18,7 +18,7 @@ def new_key() -> str:
 
 
 def fingerprint(key: str) -> str:
-    """What is stored of a key (SHA-256, hex).
+    """The stored form of a key (SHA-256, hex).
 
     A key has at least 128 random bits, so a plain hash cannot be searched. Looking up a hash takes no longer
     for a key that is nearly right, so the time of an answer tells nothing.
@@ -27,8 +27,8 @@ def fingerprint(key: str) -> str:
 
 
 def authorized(header: bytes | None) -> str:
-    """The fingerprint of the key in an ``Authorization: Bearer`` header; raises `Unauthenticated` where there
-    is none. It tells nothing of what the key may do, or whether it is known."""
+    """The fingerprint of the key in an ``Authorization: Bearer`` header. It does not show what the key may
+    do, or whether it is known. Raises `Unauthenticated` where there is no key."""
     if header is None or len(header) > LONGEST:
         return fingerprint(bearer(header.decode("latin-1") if header else None))
     return _remembered(header)

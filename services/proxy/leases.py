@@ -1,7 +1,7 @@
 """Leased budgets: a proxy takes a block of a key's samples, answers from it, and settles in batches.
 
-What it takes counts as held until it is settled or given back, so nothing is ever spent twice. What a proxy
-holds when it dies counts as spent after a while, since answers may have been sent from it.
+A block counts as held until it is settled or given back, so nothing is ever spent twice. The samples that a
+proxy holds when it dies count as spent after a while, since answers may have been sent from them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any
 
 import structlog
 
+from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.wire.errors import BudgetExhausted, Unavailable
-from services.proxy.redis_client import PREFIX, redis_errors
-from services.proxy.script_runner import Script, ScriptRunner
 
 LEASE = Script("lease")
 SETTLE_EVERY = 0.2
-"""Seconds; and a lease that was not used for so long is given back."""
+"""Seconds between settlements; a lease that was not used for so long is given back."""
 VALID_SECONDS = 1.0
-"""A lease is used for no longer after Redis last confirmed it and the configuration."""
+"""Seconds for which a lease is used after Redis last confirmed it and the configuration."""
 FIRST_BLOCK, LARGEST_BLOCK = 16, 4096
-"""Samples that are taken beyond what a request needs: never more than an eighth of what is free."""
+"""First and largest number of samples that are taken beyond the need of a request: never more than an eighth
+of the free ones."""
 
 log = structlog.get_logger("leakrange.proxy")
 
@@ -35,27 +36,27 @@ class StaleLease(Exception):
 
 @dataclass
 class Lease:
-    """What this process holds of one key's samples."""
+    """The part of one key's samples that this process holds."""
 
     key_id: str
     free: int = 0
-    """Held, and not used."""
+    """Samples that are held, and not used."""
     used: int = 0
-    """Answered from it since the last settlement; ``requests`` and ``refunded`` likewise."""
+    """Samples that were used since the last settlement; ``requests`` and ``refunded`` likewise."""
     requests: int = 0
     refunded: int = 0
     block: int = FIRST_BLOCK
-    """How many to hold, by what was used of late."""
+    """Number of samples to hold, by the recent use."""
     recent: int = 0
     """Samples used since the last tick."""
     limit: int | None = None
     elsewhere: int = 0
-    """What was free at Redis after the last message."""
+    """Samples that were free at Redis after the last message."""
     version: str = ""
     valid_until: float = 0.0
     number: int = 0
     unanswered: tuple[Any, ...] | None = None
-    """The message whose reply was lost. It is sent again before any other: Redis does it once."""
+    """The message whose reply was lost. It is sent again before any other: Redis carries it out once."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
 
@@ -69,7 +70,7 @@ class Lease:
         return self.elsewhere + self.free
 
     def take(self, samples: int) -> None:
-        """Use ``samples`` of what is free."""
+        """Use ``samples`` of the free ones."""
         self.free -= samples
         self.used += samples
         self.recent += samples
@@ -86,13 +87,13 @@ class Lease:
         return True
 
     def forget(self) -> None:
-        """Redis has ended it: what was held is spent, or the account is gone."""
+        """Drop the lease after Redis has ended it: the held samples are spent, or the account is gone."""
         self.free = self.used = self.requests = self.refunded = 0
         self.valid_until = 0.0
 
 
 class Leases:
-    """The leases of one proxy process. After ``hold`` seconds without a word from it, what it holds is
+    """The leases of one proxy process. After ``hold`` seconds without a message from it, its held samples are
     spent."""
 
     def __init__(self, scripts: ScriptRunner, process: str, hold: float) -> None:
@@ -101,12 +102,12 @@ class Leases:
         self._ticking: asyncio.Task[None] | None = None
 
     def holds(self, key_id: str) -> bool:
-        """Whether a sample of the key is held that can be used."""
+        """Whether a usable sample of the key is held."""
         lease = self._leases.get(key_id)
         return lease is not None and lease.free > 0
 
     async def charge(self, key_id: str, version: str, samples: int) -> Lease:
-        """Use ``samples`` of the key. Asks Redis only where the lease has not enough, or is not valid.
+        """Use ``samples`` of the key. Asks Redis only where the lease has too few, or is not valid.
 
         Raises `StaleLease`, `BudgetExhausted`, or `Unavailable`.
         """
@@ -130,15 +131,15 @@ class Leases:
 
     async def _take_more(self, lease: Lease, version: str, samples: int) -> None:
         if not lease.valid(version):  # the budget may be another one: begin anew
-            mine, back = 0, lease.free
+            usable, returned = 0, lease.free
         else:
-            mine, back = lease.free, 0
+            usable, returned = lease.free, 0
             lease.block = min(2 * lease.block, LARGEST_BLOCK)
         lease.free = 0  # others wait, so that a large request has its turn
         try:
-            outcome, unspent = await self._send(lease, version, back, samples - mine, lease.block)
+            outcome, unspent = await self._send(lease, version, returned, samples - usable, lease.block)
         finally:
-            lease.free += mine
+            lease.free += usable
         if outcome in ("gone", "unknown"):
             lease.forget()
         if outcome in ("stale", "unknown"):
@@ -149,8 +150,9 @@ class Leases:
     async def _send(
         self, lease: Lease, version: str, back: int, need: int = 0, want: int = 0
     ) -> tuple[str, int]:
-        """Settle, and ask for more; ``back`` is no longer among what is free. Returns Redis's answer, and how
-        many samples might become free elsewhere. Needs the lease's lock; raises `Unavailable`."""
+        """Settle, and ask for more; ``back`` has left the free samples already. Returns Redis's outcome, and
+        the number of samples that might become free elsewhere. Needs the lease's lock. Raises `Unavailable`.
+        """
         if lease.unanswered is not None:
             outcome, _ = await self._deliver(lease)
             if outcome in ("gone", "unknown"):
@@ -165,11 +167,11 @@ class Leases:
         assert lease.unanswered is not None
         sent, version = time.monotonic(), lease.unanswered[0]
         with redis_errors():
-            told, *rest = await self._scripts.run(
+            reply, *rest = await self._scripts.run(
                 LEASE, PREFIX, lease.key_id, self._process, *lease.unanswered, self._hold
             )
         lease.unanswered = None
-        outcome = told.decode()
+        outcome = reply.decode()
         if outcome in ("gone", "unknown"):
             return outcome, 0
         lent, limit, elsewhere, unspent = rest
@@ -196,7 +198,7 @@ class Leases:
             await asyncio.gather(*(self._settle(lease) for lease in list(self._leases.values())))
 
     async def _settle(self, lease: Lease, *, last: bool = False) -> None:
-        """Tell Redis what was used, and adapt what is held to it. A lease that is idle is given back."""
+        """Report the used samples to Redis, and adapt the held ones to them. An idle lease is given back."""
         if lease.lock.locked() and not last:
             return  # who has it is settling
         async with lease.lock:

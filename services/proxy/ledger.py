@@ -16,6 +16,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from leakrange.services.proxy.leases import Lease, Leases, StaleLease
+from leakrange.services.proxy.limits.base import NO_BOUNDS, Bounds
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.retries import Retries
+from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.wire.errors import (
     BudgetExhausted,
     Conflict,
@@ -24,19 +30,13 @@ from leakrange.wire.errors import (
     Unauthenticated,
     Unavailable,
 )
-from services.proxy.again import Again
-from services.proxy.leases import Lease, Leases, StaleLease
-from services.proxy.limits.base import NO_BOUNDS, Bounds
-from services.proxy.pipe import Pipe
-from services.proxy.redis_client import PREFIX, redis_errors
-from services.proxy.script_runner import Script, ScriptRunner
 
 ADMIT, CHARGE, RESERVE, SETTLE, REFUND, ACCOUNT = (
     Script(name) for name in ("admit", "charge", "reserve", "settle", "refund", "account")
 )
 
 
-NOTHING_TOLD: Mapping[str, int] = MappingProxyType({})
+NO_NUMBERS: Mapping[str, int] = MappingProxyType({})
 
 
 class StaleConfiguration(Exception):
@@ -51,14 +51,14 @@ class Idempotency(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What bounds a key most tightly: the samples that it allows in all (None: nothing bounds it), and how
-    many of them are left."""
+    """The tightest bound of a key: the samples that it allows in all (None: nothing bounds it), and how many
+    of them are left."""
 
     limit: int | None
     remaining: int
 
     def headers(self) -> dict[str, str]:
-        """``RateLimit-*``; nothing for an unlimited key."""
+        """The ``RateLimit-*`` headers; none for an unlimited key."""
         if self.limit is None:
             return {}
         return {"RateLimit-Limit": str(self.limit), "RateLimit-Remaining": str(max(0, self.remaining))}
@@ -85,10 +85,10 @@ class Charge(NamedTuple):
     name: str
     idempotency: Idempotency | None = None
     bounds: Bounds = NO_BOUNDS
-    told: Mapping[str, int] = NOTHING_TOLD
-    """What limits tell of the request, by their names."""
+    numbers: Mapping[str, int] = NO_NUMBERS
+    """Numbers that limits return for the request, by the limits' names."""
     lease: Lease | None = None
-    """What they were taken from."""
+    """Lease that the samples were taken from."""
 
 
 class Replay(NamedTuple):
@@ -98,11 +98,11 @@ class Replay(NamedTuple):
     balance: Balance
 
 
-class Ledger:
+class BudgetLedger:
     """The accounts of all keys, in Redis. Every method raises `Unavailable` while Redis cannot be reached.
 
     hold: seconds after which a reservation that was neither settled nor refunded is given back. lease:
-    seconds after which what a silent proxy holds of leased budgets is spent. keep: seconds that an answer is
+    seconds after which a silent proxy's share of leased budgets is spent. keep: seconds that an answer is
     kept for repeats, of at most keep_bytes.
     """
 
@@ -110,17 +110,17 @@ class Ledger:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
         self._scripts = ScriptRunner(pipe)
-        self._again = Again(hold)
+        self._retries = Retries(hold)
         self.leases = Leases(self._scripts, self._process, lease)
 
     async def close(self) -> None:
-        """Settle what is leased; no charge may follow."""
-        await self._again.close()
+        """Settle the leases; no charge may follow."""
+        await self._retries.close()
         await self.leases.close()
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
-        """Refuse a key that has no sample left before it is known how many it asks, unless it repeats a
-        request; ``idempotency_key`` is that of `Idempotency`. Nothing is reserved.
+        """Refuse a key without samples before the size of its request is known, unless it repeats a request;
+        ``idempotency_key`` is that of `Idempotency`. Nothing is reserved.
 
         Raises `Unauthenticated` or `BudgetExhausted`.
         """
@@ -132,7 +132,7 @@ class Ledger:
             raise _exhausted(rest, asked=1)
 
     async def charge(self, key_id: str, version: str, samples: int, bounds: Bounds = NO_BOUNDS) -> Charge:
-        """Spend ``samples`` of the key, and of whatever ``bounds`` it.
+        """Spend ``samples`` of the key, and of its ``bounds``.
 
         Raises `StaleConfiguration` when ``version`` is not the current one, or `BudgetExhausted`. Then
         nothing was charged.
@@ -146,11 +146,11 @@ class Ledger:
             raise StaleConfiguration
         if outcome == b"exhausted":
             raise _exhausted(rest, asked=samples)
-        return Charge(key_id, samples, _balance(rest), name, None, bounds, _told(bounds, rest))
+        return Charge(key_id, samples, _balance(rest), name, None, bounds, _numbers(bounds, rest))
 
     async def charge_leased(self, key_id: str, version: str, samples: int) -> Charge:
-        """Spend ``samples`` of what this process holds of the key, which takes more where that is too little.
-        Raises what `charge` raises."""
+        """Spend ``samples`` of this process's lease of the key, which takes more where it has too few. Raises
+        as `charge` does."""
         try:
             lease = await self.leases.charge(key_id, version, samples)
         except StaleLease as error:
@@ -167,8 +167,8 @@ class Ledger:
     ) -> Charge | Replay:
         """Set ``samples`` of the key aside, or find that the request was answered before.
 
-        Raises what `charge` raises, `InFlight`, `Conflict` (the answer to the request was too large to keep)
-        or `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
+        Raises as `charge` does, `InFlight`, `Conflict` (the answer to the request was too large to keep) or
+        `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
         """
         name = self._name()
         try:
@@ -211,21 +211,21 @@ class Ledger:
             case b"replay":
                 status, headers, body = rest[3:]
                 return Replay(KeptAnswer(int(status), orjson.loads(headers), body), _balance(rest))
-        return Charge(key_id, samples, _balance(rest), name, idempotency, bounds, _told(bounds, rest))
+        return Charge(key_id, samples, _balance(rest), name, idempotency, bounds, _numbers(bounds, rest))
 
     async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
-        """The provider answered: what was reserved is spent, and the answer is kept for repeats. A charge
+        """Spend the reserved samples after the provider answered, and keep the answer for repeats. A charge
         without an idempotency key is settled already.
 
-        Must come before the answer is sent: what has been sent has been paid. Raises `Unavailable` where the
-        answer took so long that its samples were given away, or where the account is gone. It must not be
-        sent then.
+        It must come before the answer is sent: everything that was sent has been paid. Raises `Unavailable`
+        where the answer took so long that its samples were given away, or where the account is gone. The
+        answer must not be sent then.
         """
         if (idempotency := charge.idempotency) is None:
             return
-        kept: tuple[Any, ...] = "large", 0, b"", b""
+        record: tuple[Any, ...] = "large", 0, b"", b""
         if len(answer.body) <= self._keep_bytes:
-            kept = "done", answer.status, orjson.dumps(dict(answer.headers)), answer.body
+            record = "done", answer.status, orjson.dumps(dict(answer.headers)), answer.body
         try:
             with redis_errors():
                 outcome, *_ = await self._scripts.run(
@@ -237,7 +237,7 @@ class Ledger:
                     idempotency.key,
                     idempotency.request,
                     self._keep,
-                    *kept,
+                    *record,
                     *charge.bounds.arguments,
                 )
         except Unavailable:
@@ -251,7 +251,7 @@ class Ledger:
             )
 
     async def refund(self, charge: Charge) -> None:
-        """The provider did not answer: the samples, and the idempotency key, are free again."""
+        """Free the samples, and the idempotency key, after the provider did not answer."""
         if charge.lease is not None and charge.lease.give(charge.samples):
             return
         try:
@@ -261,13 +261,13 @@ class Ledger:
             raise
 
     def _undo_later(self, charge: Charge) -> None:
-        """Redis has not answered: what it may have reserved is given back as soon as it does. To say that
-        twice does no harm, nor where the charge was settled. That is not so of what is charged at once."""
+        """Give a reservation back as soon as Redis answers, since it may have been made. Doing that twice
+        does no harm, nor where the charge was settled; for an immediate charge it would."""
         if charge.idempotency is not None:
-            self._again.add(partial(self._undo, charge))
+            self._retries.add(partial(self._undo, charge))
 
     async def _undo(self, charge: Charge) -> None:
-        kept = charge.idempotency.key if charge.idempotency else ""
+        idempotency_key = charge.idempotency.key if charge.idempotency else ""
         spent = int(charge.idempotency is None)
         with redis_errors():
             await self._scripts.run(
@@ -276,7 +276,7 @@ class Ledger:
                 charge.key_id,
                 charge.samples,
                 charge.name,
-                kept,
+                idempotency_key,
                 spent,
                 *charge.bounds.arguments,
             )
@@ -285,7 +285,7 @@ class Ledger:
         return f"{self._process}-{next(self._count)}"
 
     async def account(self, key_id: str) -> dict[str, str]:
-        """The stored fields of a key, its counts as they are now; empty where there is no such key."""
+        """The stored fields of a key with its current counts; empty where there is no such key."""
         with redis_errors():
             flat = await self._scripts.run(ACCOUNT, PREFIX, key_id)
         texts = [item.decode() for item in flat]
@@ -297,10 +297,10 @@ def _balance(rest: list[Any]) -> Balance:
     return Balance(None if rest[1] is None else int(rest[1]), int(rest[2]))
 
 
-def _told(bounds: Bounds, rest: list[Any]) -> Mapping[str, int]:
+def _numbers(bounds: Bounds, rest: list[Any]) -> Mapping[str, int]:
     if not bounds.names:
-        return NOTHING_TOLD
-    return {name: int(told) for name, told in zip(bounds.names, rest[3], strict=True) if told is not None}
+        return NO_NUMBERS
+    return {name: int(value) for name, value in zip(bounds.names, rest[3], strict=True) if value is not None}
 
 
 def _exhausted(rest: list[Any], *, asked: int) -> BudgetExhausted:

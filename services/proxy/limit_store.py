@@ -1,4 +1,4 @@
-"""Limits as the operator handles them, and what is counted under each."""
+"""Limits as the operator handles them, with the counts under each."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import orjson
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
+from leakrange.services.proxy.configuration import KEY, KEYS, LIMITS, VERSION, Configuration, queue, text
+from leakrange.services.proxy.limits import Limit, read_limit
+from leakrange.services.proxy.redis_client import PREFIX, redis_errors
 from leakrange.wire.errors import Conflict, NotFound
-from services.proxy.configuration import KEY, KEYS, LIMITS, VERSION, Configuration, queue, text
-from services.proxy.limits import Limit, read_limit
-from services.proxy.redis_client import PREFIX, redis_errors
 
 STATE = PREFIX + "limit:"
 
@@ -23,30 +23,30 @@ class LimitStore:
         self._redis, self._configuration = redis, configuration
 
     async def put(self, name: str, limit: Limit) -> None:
-        """Create or change a limit. What is counted under it stays, unless it becomes one of another kind."""
+        """Create or change a limit. The counts under it stay, unless its kind changes."""
         spec = orjson.dumps(limit.spec())
 
         async def write(pipeline: Pipeline) -> None:
-            there = await pipeline.hget(LIMITS, name)
-            if there == spec:
+            stored = await pipeline.hget(LIMITS, name)
+            if stored == spec:
                 return
-            counted = []
-            if there is not None and orjson.loads(there)["kind"] != limit.kind:
-                counted = await self._state(name, there)
+            state = []
+            if stored is not None and orjson.loads(stored)["kind"] != limit.kind:
+                state = await self._state(name, stored)
             queue(pipeline)
             pipeline.hset(LIMITS, name, spec)
-            if counted:
-                pipeline.unlink(*counted)
+            if state:
+                pipeline.unlink(*state)
 
         await self._configuration.change(write, LIMITS)
 
     async def delete(self, name: str) -> None:
-        """Delete a limit and what is counted under it. Raises `NotFound`, or `Conflict` while a key names it:
-        it would be unbounded."""
+        """Delete a limit and the counts under it. Raises `NotFound`, or `Conflict` while a key names it,
+        since that key would be unbounded."""
 
         async def write(pipeline: Pipeline) -> None:
-            there = await pipeline.hget(LIMITS, name)
-            if there is None:
+            spec = await pipeline.hget(LIMITS, name)
+            if spec is None:
                 raise NotFound(f"there is no limit {name!r}")
             ids = sorted(text(id_) for id_ in await pipeline.smembers(KEYS))
             stored = [(id_, await pipeline.hget(KEY + id_, "limits")) for id_ in ids]
@@ -56,10 +56,10 @@ class LimitStore:
                     hint="PATCH the limits of these keys first",
                     keys=bound[:100],
                 )
-            counted = await self._state(name, there)
+            state = await self._state(name, spec)
             queue(pipeline)
             pipeline.hdel(LIMITS, name)
-            pipeline.unlink(*counted)
+            pipeline.unlink(*state)
 
         await self._configuration.change(write, LIMITS, VERSION)
 
@@ -70,13 +70,13 @@ class LimitStore:
         return {text(name): read_limit(orjson.loads(spec)) for name, spec in sorted(stored.items())}
 
     async def used(self, name: str) -> Mapping[str, int]:
-        """What is counted under a limit, by what it counts for."""
+        """The counts under a limit, by the account that each is for."""
         with redis_errors():
             stored = await self._redis.hgetall(STATE + name)
-        return {text(one): int(units) for one, units in sorted(stored.items())}
+        return {text(account): int(units) for account, units in sorted(stored.items())}
 
     async def _state(self, name: str, spec: bytes | str) -> list[str]:
-        """The keys that hold what is counted under a limit."""
+        """The Redis keys that hold the counts under a limit."""
         counted = [text(field) for field in await self._redis.hkeys(STATE + name)]
         further = type(read_limit(orjson.loads(spec))).further(counted)
         return [STATE + name, *(f"{STATE}{name}:{part}" for part in further)]

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from redis.asyncio import Redis
 
 from leakrange.service.app import create_app
 from leakrange.service.bodies import SMALL_BODY
+from leakrange.services.proxy.accounts import AccountStore
+from leakrange.services.proxy.admin import router
+from leakrange.services.proxy.budgeting import Budgeting
+from leakrange.services.proxy.configuration import Configuration
+from leakrange.services.proxy.data_path import DataPath
+from leakrange.services.proxy.forward import Forward
+from leakrange.services.proxy.free import Free
+from leakrange.services.proxy.ledger import BudgetLedger
+from leakrange.services.proxy.limit_store import LimitStore
+from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.openapi import described
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.policies import PolicyStore
+from leakrange.services.proxy.redis_client import connect, redis_errors
+from leakrange.services.proxy.settings import ProxySettings
+from leakrange.services.proxy.shadows import Shadows
+from leakrange.services.proxy.upstream import Upstream
 from leakrange.wire.names import derived_secret
-from services.proxy.accounts import AccountStore
-from services.proxy.admin import router
-from services.proxy.budgeting import Budgeting
-from services.proxy.configuration import Configuration
-from services.proxy.data_path import DataPath
-from services.proxy.forward import Forward
-from services.proxy.free import Free
-from services.proxy.ledger import Ledger
-from services.proxy.limit_store import LimitStore
-from services.proxy.metrics import Metrics
-from services.proxy.openapi import described
-from services.proxy.pipe import Pipe
-from services.proxy.policies import PolicyStore
-from services.proxy.redis_client import connect, redis_errors
-from services.proxy.settings import ProxySettings
-from services.proxy.shadows import Shadows
-from services.proxy.upstream import Upstream
 
 DESCRIPTION = """Stands between API keys and providers: authenticates, counts budgets in samples, and
 transforms releases by policy. Under /v1 the native API, for API keys; under /admin the operator's."""
@@ -40,7 +42,7 @@ def proxy(settings: ProxySettings) -> DataPath:
     upstream = Upstream(metrics, settings)
     redis = connect(settings.redis_url, settings.redis_timeout)
     pipe = Pipe(settings.redis_url, settings.redis_timeout)
-    ledger = Ledger(
+    ledger = BudgetLedger(
         pipe,
         hold=settings.reservation_seconds,
         lease=settings.lease_seconds,
@@ -54,10 +56,6 @@ def proxy(settings: ProxySettings) -> DataPath:
     shadows = Shadows(redis, registry)
     forward = Forward(upstream, secret, settings.max_samples, shadows)
     budgeting = Budgeting(configuration, ledger, metrics, forward, secret)
-
-    async def redis_answers() -> None:
-        with redis_errors():
-            await redis.ping()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -73,7 +71,7 @@ def proxy(settings: ProxySettings) -> DataPath:
         "proxy",
         max_body=SMALL_BODY,
         lifespan=lifespan,
-        ready={"redis": redis_answers},
+        ready={"redis": partial(_ping, redis)},
         registry=registry,
         metrics_key=settings.metrics_key,
         description=DESCRIPTION,
@@ -96,3 +94,8 @@ def proxy(settings: ProxySettings) -> DataPath:
         free=free,
         forward=forward,
     )
+
+
+async def _ping(redis: Redis) -> None:
+    with redis_errors():
+        await redis.ping()

@@ -1,7 +1,7 @@
-"""The proxy's Prometheus metrics. Labels come from closed sets, never from what a client sent.
+"""The proxy's Prometheus metrics. Labels come from closed sets, never from a client's data.
 
 The client library takes a lock and several calls for each count, of which a request makes three. Here a count
-is an addition, and the library only writes what was counted: all of it happens in the event loop.
+is an addition, and the library only writes the sums: all of it happens in the event loop.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from prometheus_client.registry import Collector
 __all__ = ["Metrics"]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds."""
+"""Upper ends of the buckets, in seconds."""
 MOST_POLICIES = 100
-"""Policies that are told apart since the start; every run may bring some of its own."""
+"""Most policies with labels of their own since the start; every run may bring some."""
 NO_POLICY, OTHERS = "(none)", "(others)"
-"""In the place of a policy's name, which has no brackets."""
+"""Labels in the place of a policy's name, which has no brackets."""
 
 
 def _text(bound: float) -> str:
@@ -29,25 +29,25 @@ def _text(bound: float) -> str:
 
 
 class Counts(Collector):
-    """How often something happened, by the values of its labels."""
+    """Number of occurrences of something, by the values of its labels."""
 
     def __init__(self, name: str, about: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
-        self._told = name, about, labels
+        self._description = name, about, labels
         self._counts: defaultdict[tuple[str, ...], int] = defaultdict(int)
         registry.register(self)
 
     def add(self, *values: str, times: int = 1) -> None:
-        """Count it for these labels."""
+        """Count occurrences with these labels."""
         self._counts[values] += times
 
     def describe(self) -> Iterable[Metric]:
-        """Its name, before anything is counted."""
-        name, about, labels = self._told
+        """The empty family, before anything is counted."""
+        name, about, labels = self._description
         return [CounterMetricFamily(name, about, labels=labels)]
 
     def collect(self) -> Iterable[Metric]:
-        """What was counted."""
-        name, about, labels = self._told
+        """The family of counts."""
+        name, about, labels = self._description
         family = CounterMetricFamily(name, about, labels=labels)
         for values, count in self._counts.items():
             family.add_metric(values, count)
@@ -55,10 +55,10 @@ class Counts(Collector):
 
 
 class Times(Collector):
-    """How long something took, by one label, in seconds."""
+    """Durations of something, by one label, in seconds."""
 
     def __init__(self, name: str, about: str, label: str, registry: CollectorRegistry) -> None:
-        self._told = name, about, (label,)
+        self._description = name, about, (label,)
         self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
         self._sums: defaultdict[str, float] = defaultdict(float)
         registry.register(self)
@@ -69,13 +69,13 @@ class Times(Collector):
         self._sums[value] += seconds
 
     def describe(self) -> Iterable[Metric]:
-        """Its name, before anything is counted."""
-        name, about, labels = self._told
+        """The empty family, before anything is counted."""
+        name, about, labels = self._description
         return [HistogramMetricFamily(name, about, labels=labels)]
 
     def collect(self) -> Iterable[Metric]:
-        """What was counted; each bucket holds what the smaller ones do, as Prometheus wants it."""
-        name, about, labels = self._told
+        """The family of durations; each bucket includes the smaller ones, as Prometheus wants it."""
+        name, about, labels = self._description
         family = HistogramMetricFamily(name, about, labels=labels)
         for value, counts in self._counts.items():
             total, buckets = 0, []

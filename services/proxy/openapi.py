@@ -28,35 +28,20 @@ DIGEST = {
 }
 KEY = Depends(HTTPBearer(scheme_name="key", auto_error=False))
 """Declares that an operation wants a key; the data path and the admin API check it themselves."""
-FILE, ARRAYS = ({200: {"content": {kind: BINARY}}} for kind in ("application/octet-stream", NPY))
+ARRAYS = {200: {"content": {NPY: BINARY}}}
+FILE = {"responses": {200: {"content": {"application/octet-stream": BINARY}}}, "response_class": Response}
 
 
 def described() -> APIRouter:
     """The native API as routes that are never reached, since the data path answers first."""
     every = APIRouter(prefix="/v1", tags=["native API"], dependencies=[KEY])
     router = APIRouter(prefix="/models")
-    _add(
-        every,
-        "GET",
-        f"/{OBFUSCATORS}/{{digest}}",
-        "The safetensors file of an obfuscator that the key may have",
-        None,
-        DIGEST,
-        responses=FILE,
-        response_class=Response,
-    )
+    about = "The safetensors file of an obfuscator that the key may have"
+    _add(every, "GET", f"/{OBFUSCATORS}/{{digest}}", about, None, DIGEST, **FILE)
     add = partial(_add, router)
     add("GET", "", "The models that this key may use", dict[str, list[ModelCard]])
     add("GET", "/{model}", "One model", ModelCard, MODEL)
-    add(
-        "GET",
-        f"/{{model}}/{ARTIFACT}",
-        "The model's safetensors file",
-        None,
-        MODEL,
-        responses=FILE,
-        response_class=Response,
-    )
+    add("GET", f"/{{model}}/{ARTIFACT}", "The model's safetensors file", None, MODEL, **FILE)
     add(
         "POST",
         f"/{{model}}/{UPLOADS}",
@@ -106,14 +91,14 @@ def _add(
     body: Any = None,
     **more: Any,
 ) -> None:
-    asked = {"parameters": list(parameters)} | ({"requestBody": body} if body is not None else {})
+    extra = {"parameters": list(parameters)} | ({"requestBody": body} if body is not None else {})
     router.add_api_route(
         path,
         _answered_by_the_data_path,
         methods=[method],
         summary=summary,
         response_model=answer,
-        openapi_extra=asked,
+        openapi_extra=extra,
         **more,
     )
 

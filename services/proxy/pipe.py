@@ -1,4 +1,4 @@
-"""One connection to Redis over which all calls go one behind the other, none waiting for the answers before.
+"""One connection to Redis that sends all calls one behind the other, without waiting for earlier answers.
 
 redis-py lends a connection to each call, with a timeout around every step. On the data path that costs more
 than Redis does: here a call is a few bytes written with those of other calls, and one wake-up.
@@ -21,12 +21,12 @@ __all__ = ["Pipe"]
 class Pipe:
     """Calls to the server at ``url`` (``redis://``, ``rediss://``, ``unix://``); connects when first needed.
 
-    After ``timeout`` seconds without an answer, or when the connection is lost, all calls that wait fail. No
+    After ``timeout`` seconds without an answer, or when the connection is lost, all waiting calls fail. No
     call is ever sent twice: it may have been carried out.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
-        self._told: dict[str, Any] = dict(parse_url(url))
+        self._options: dict[str, Any] = dict(parse_url(url))
         self._timeout = timeout
         self._line: _Line | None = None
         self._connecting = asyncio.Lock()
@@ -34,7 +34,7 @@ class Pipe:
     async def call(self, *words: str | bytes | int | float) -> Any:
         """Redis' answer to a command.
 
-        Raises `RedisError` or `OSError`: what Redis says, or that it cannot be reached.
+        Raises `RedisError` or `OSError`: an error of Redis, or of the connection.
         """
         line = self._line
         if line is None or line.closed:
@@ -53,20 +53,20 @@ class Pipe:
             return self._line
 
     async def _connect(self) -> _Line:
-        told, loop = self._told, asyncio.get_running_loop()
+        options, loop = self._options, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._timeout):
-                if "path" in told:
-                    _, line = await loop.create_unix_connection(self._make, told["path"])
+                if "path" in options:
+                    _, line = await loop.create_unix_connection(self._make, options["path"])
                 else:
-                    place = told.get("host", "localhost"), int(told.get("port", 6379))
+                    place = options.get("host", "localhost"), int(options.get("port", 6379))
                     _, line = await loop.create_connection(self._make, *place, ssl=self._encryption())
         except OSError as error:  # a timeout among them
             raise ConnectionError(f"Redis cannot be reached: {error}") from error
         try:
-            if (password := told.get("password")) is not None:
-                await line.call(("AUTH", *filter(None, (told.get("username"),)), password))
-            if base := int(told.get("db") or 0):
+            if (password := options.get("password")) is not None:
+                await line.call(("AUTH", *filter(None, (options.get("username"),)), password))
+            if base := int(options.get("db") or 0):
                 await line.call(("SELECT", base))
         except BaseException:
             line.close(ConnectionError("the connection was not set up"))
@@ -77,9 +77,9 @@ class Pipe:
         return _Line(self._timeout)
 
     def _encryption(self) -> ssl.SSLContext | None:
-        if self._told.get("connection_class") is not SSLConnection:
+        if self._options.get("connection_class") is not SSLConnection:
             return None
-        options = {name: value for name, value in self._told.items() if name.startswith("ssl_")}
+        options = {name: value for name, value in self._options.items() if name.startswith("ssl_")}
         context: ssl.SSLContext = SSLConnection(**options).ssl_context.get()
         return context
 
@@ -99,7 +99,7 @@ class _Line(asyncio.Protocol):
         return self._transport is None
 
     def call(self, words: tuple[str | bytes | int | float, ...]) -> asyncio.Future[Any]:
-        """The answer to come."""
+        """A future of the answer."""
         answer = self._loop.create_future()
         if self._transport is not None:
             # uvloop gathers what is written in one turn; to do that here would take a turn more.
@@ -115,14 +115,14 @@ class _Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._reader.feed(data)
-            while (told := self._reader.gets()) is not False:
+            while (reply := self._reader.gets()) is not False:
                 answer, _ = self._waiting.popleft()
                 if answer.done():  # its caller was cancelled
                     continue
-                if isinstance(told, ResponseError):
-                    answer.set_exception(told)
+                if isinstance(reply, ResponseError):
+                    answer.set_exception(reply)
                 else:
-                    answer.set_result(told)
+                    answer.set_result(reply)
         except (hiredis.ProtocolError, IndexError) as error:
             self.close(ConnectionError(f"this does not speak as Redis: {error}"))
 
@@ -130,7 +130,7 @@ class _Line(asyncio.Protocol):
         self.close(ConnectionError(f"Redis closed the connection: {error or 'end of stream'}"))
 
     def close(self, error: Exception) -> None:
-        """Close it; what waits fails with ``error``."""
+        """Close the connection; waiting calls fail with ``error``."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -143,7 +143,8 @@ class _Line(asyncio.Protocol):
                 answer.set_exception(error)
 
     def _look(self) -> None:
-        """One timer for all calls: a call is over long before, and should not set and cancel its own."""
+        """Close the line if its oldest call waits too long. One timer serves all calls: a call is over long
+        before, and should not set and cancel a timer of its own."""
         self._watch = None
         if not self._waiting:
             return
@@ -154,5 +155,5 @@ class _Line(asyncio.Protocol):
             self._watch = self._loop.call_later(left, self._look)
 
 
-def _error(said: str) -> ResponseError:
-    return NoScriptError(said) if said.startswith("NOSCRIPT") else ResponseError(said)
+def _error(message: str) -> ResponseError:
+    return NoScriptError(message) if message.startswith("NOSCRIPT") else ResponseError(message)

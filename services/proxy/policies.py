@@ -6,9 +6,7 @@ import orjson
 from redis.asyncio.client import Pipeline
 
 from leakrange.defences.output import Chain
-from leakrange.wire.endpoints import RELEASES
-from leakrange.wire.errors import Conflict, InvalidInput, NotFound
-from services.proxy.configuration import (
+from leakrange.services.proxy.configuration import (
     BINDINGS,
     KEY,
     POLICIES,
@@ -20,13 +18,15 @@ from services.proxy.configuration import (
     read_binding,
     text,
 )
-from services.proxy.snapshot import Binding
+from leakrange.services.proxy.snapshot import Binding
+from leakrange.wire.endpoints import RELEASES
+from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 
 
 class PolicyStore:
     """Writes the configuration; every change is live with the next request of every proxy process.
 
-    Writing what is there already changes nothing, so all of it may be repeated.
+    A write without a change does nothing, so all of them may be repeated.
     """
 
     def __init__(self, configuration: Configuration) -> None:
@@ -37,7 +37,7 @@ class PolicyStore:
         await self._put(POLICIES, name, orjson.dumps(chain.spec()))
 
     async def delete_policy(self, name: str) -> None:
-        """Delete a policy. Raises `NotFound`, or `Conflict` while it is bound: releases would go out
+        """Delete a policy. Raises `NotFound`, or `Conflict` while it is bound, since releases would go out
         undefended."""
 
         async def write(pipeline: Pipeline) -> None:
@@ -57,7 +57,7 @@ class PolicyStore:
         await self._configuration.change(write, POLICIES, BINDINGS, SHADOWS)
 
     async def put_binding(self, binding: Binding, policy: str, table: str = BINDINGS) -> None:
-        """Let a policy hold for a key, model or endpoint; or be a shadow there (``table`` SHADOWS).
+        """Bind a policy to a key, model or endpoint; or make it a shadow there (``table`` SHADOWS).
 
         Raises `InvalidInput` for an unknown policy or key, or a policy that means nothing on the endpoint's
         releases.
@@ -72,15 +72,15 @@ class PolicyStore:
             kind = RELEASES.get(binding.endpoint or "")
             if kind is not None and (reason := Chain.parse(orjson.loads(stored)).refuse(kind)):
                 raise InvalidInput(f"the policy {policy!r} cannot hold for {binding.endpoint}: {reason}")
-            there = await pipeline.hget(table, field(binding))
-            if there is None or text(there) != policy:
+            bound = await pipeline.hget(table, field(binding))
+            if bound is None or text(bound) != policy:
                 queue(pipeline)
                 pipeline.hset(table, field(binding), policy)
 
         await self._configuration.change(write, POLICIES, table)
 
     async def delete_binding(self, binding: Binding, table: str = BINDINGS) -> None:
-        """Delete a binding, or a shadow; raises `NotFound`."""
+        """Delete a binding, or a shadow. Raises `NotFound`."""
         await self._delete(table, field(binding), "binding" if table == BINDINGS else "shadow")
 
     async def put_route(self, model: str, upstream: str) -> None:
@@ -88,7 +88,7 @@ class PolicyStore:
         await self._put(ROUTES, model, upstream.encode())
 
     async def delete_route(self, model: str) -> None:
-        """Delete a route; raises `NotFound`."""
+        """Delete a route. Raises `NotFound`."""
         await self._delete(ROUTES, model, "route")
 
     async def _put(self, table: str, name: str, value: bytes) -> None:
@@ -99,10 +99,10 @@ class PolicyStore:
 
         await self._configuration.change(write, table)
 
-    async def _delete(self, table: str, name: str, what: str) -> None:
+    async def _delete(self, table: str, name: str, kind: str) -> None:
         async def write(pipeline: Pipeline) -> None:
             if not await pipeline.hexists(table, name):
-                raise NotFound(f"there is no such {what}")
+                raise NotFound(f"there is no such {kind}")
             queue(pipeline)
             pipeline.hdel(table, name)
 

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Release
+from leakrange.services.proxy.exchange import Request
+from leakrange.services.proxy.failures import unusable
+from leakrange.services.proxy.releases import pair_digests, query_digests
 from leakrange.wire.codecs import Reading, count_steps, sample_steps
 from leakrange.wire.endpoints import GALLERY, RELEASES
 from leakrange.wire.errors import BodyTooLarge
@@ -15,13 +18,10 @@ from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import pair_count_steps, pair_steps, sample_marks
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
-from services.proxy.exchange import Request
-from services.proxy.failures import unusable
-from services.proxy.releases import pair_digests, query_digests
 
 Naming = Callable[[bytes | None], list[bytes]]
-"""Gives a digest for each sample of a query; where it is about a person, from the mark that the provider
-answered with."""
+"""Function that gives a digest for each sample of a query; where it is about a person, from the mark in the
+provider's answer."""
 
 
 class Query(NamedTuple):
@@ -38,8 +38,8 @@ class Query(NamedTuple):
     def read(
         cls, endpoint: str, request: Request, person: str | None, body: bytes, *, most: int
     ) -> Generator[None, None, Query]:
-        """Count the samples or pairs in ``body``, one step at a time. The path names the ``person``.
-        Raises the error that a bad body deserves."""
+        """Count the samples or pairs in ``body``, one step at a time. The path names the ``person``. Raises
+        the error of a bad body."""
         content_type = request.headers.get(b"content-type")
         if endpoint == "verification" and (person := asked_person(request.query)) is None:
             count = yield from pair_count_steps(content_type, body, most=most)
@@ -51,17 +51,17 @@ class Query(NamedTuple):
 
     @property
     def release(self) -> Release | None:
-        """What kind of release the answer is; None for an enrolment, which releases nothing."""
+        """The kind of release of the answer; None for an enrolment, which releases nothing."""
         return RELEASES.get(self.endpoint)
 
     @property
     def pairs(self) -> bool:
-        """Whether each of its samples is a pair of them."""
+        """Whether each of its samples is a pair of samples."""
         return self.endpoint == "verification" and self.person is None
 
     @property
     def method(self) -> str:
-        """The HTTP method by which the provider is asked."""
+        """The HTTP method for the provider."""
         return "PUT" if self.endpoint == GALLERY else "POST"
 
     @property
@@ -76,29 +76,30 @@ class Query(NamedTuple):
         )
 
     def decoded(self, spec: SampleSpec, most: int) -> Reading:
-        """The samples (B, *shape) or pairs (B, 2, *shape) as a model of ``spec`` sees them: all encodings of
-        one sample are one query. A step at a time. Raises what the body deserves."""
+        """The samples (B, *shape) or pairs (B, 2, *shape) as a model of ``spec`` sees them, decoded a step at
+        a time. All encodings of one sample are one query. Raises the error of a bad body."""
         steps = pair_steps if self.pairs else sample_steps
         return steps(self.content_type, self.body, spec=spec, most=most)
 
     def check(self, card: ModelCard, most: int) -> Generator[None, None, None]:
-        """Raise what is wrong with the query, as far as the model's card tells."""
+        """Raise the mistakes of the query, as far as the model's card shows them."""
         if self.samples > card.max_batch and self.endpoint != GALLERY:
             raise BodyTooLarge(f"{self.samples} samples in one request; this model takes {card.max_batch}")
         yield from self.decoded(card.input, most)
 
-    def naming(self, secret: bytes, model: str, seen: NDArray[Any]) -> Naming:
-        """What names each query for sticky noise, given the samples or pairs as `decoded`.
+    def naming(self, secret: bytes, model: str, inputs: NDArray[Any]) -> Naming:
+        """The names of each query for sticky noise, for the samples or pairs ``inputs`` as `decoded` gives
+        them.
 
-        A pair is named whichever way around it comes, since its distance is the same. A person is named by
-        the samples of the enrolment: else the same person under many names would get as many draws of sticky
-        noise, and one name for many persons the same noise on all. Enrolled by one sample, a person and a
-        sample are that pair.
+        A pair has one name for both orders, since its distance is the same. A person is named by the samples
+        of the enrolment: otherwise the same person under many names would get as many draws of sticky noise,
+        and one name for many persons the same noise on all. If a person is enrolled by one sample, that
+        person and another sample are named as the pair of samples.
         """
         if self.endpoint != "verification":
-            digests = query_digests(secret, model, self.endpoint, seen)
+            digests = query_digests(secret, model, self.endpoint, inputs)
             return lambda _: digests
-        marks = sample_marks(seen if self.person is not None else seen.reshape(-1, *seen.shape[2:]))
+        marks = sample_marks(inputs if self.person is not None else inputs.reshape(-1, *inputs.shape[2:]))
         if self.person is None:
             digests = pair_digests(secret, model, list(zip(marks[::2], marks[1::2], strict=True)))
             return lambda _: digests

@@ -15,10 +15,10 @@ log = structlog.get_logger("leakrange.proxy.redis")
 
 
 def connect(url: str, timeout: float) -> Redis:
-    """A pooled client that never sends a command twice by itself.
+    """A pooled client that never repeats a command by itself.
 
-    A reservation or settlement whose reply was lost may have been made: asking again would count it twice.
-    A connection that Redis has closed meanwhile is made anew before anything is sent on it.
+    A reservation or settlement whose reply was lost may have been made: asking again would count it twice. A
+    connection that Redis has closed meanwhile is made anew before anything is sent on it.
     """
     pool = BlockingConnectionPool.from_url(
         url,
@@ -33,7 +33,7 @@ def connect(url: str, timeout: float) -> Redis:
 
 
 class redis_errors:  # a generator would cost as much as the call it is around
-    """Turn any failure of Redis into `Unavailable`; the next request tries anew."""
+    """Turn any failure of Redis into `Unavailable`; the next request tries again."""
 
     __slots__ = ()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
+from leakrange.services.proxy.failures import unusable
 from leakrange.wire.digests import digest_each
 from leakrange.wire.endpoints import check_upload
 from leakrange.wire.errors import InvalidInput, LeakrangeError
@@ -32,14 +33,13 @@ from leakrange.wire.tensors import (
     parse_json,
     release_array,
 )
-from services.proxy.failures import unusable
 
 log = structlog.get_logger("leakrange.proxy.releases")
 
 
 @dataclass(frozen=True)
-class Noise:
-    """Where the noise of one request comes from: ``secret`` keys all of it.
+class NoiseSource:
+    """Source of the noise of one request: ``secret`` keys all of it.
 
     request: names the request where it carries an idempotency key. Then a repeat draws the same noise, so
     that neither failing requests on purpose nor waiting until an answer is forgotten gives a second draw, and
@@ -67,13 +67,13 @@ def _generator(seed: bytes) -> np.random.Generator:
 
 
 _UNUSED = _generator(bytes(16))
-"""For chains that draw nothing: seeding takes longer than most of them."""
+"""Generator for chains that draw nothing: seeding takes longer than most of them."""
 
 
 def query_digests(
     secret: bytes, model: str, endpoint: str, samples: NDArray[Any], kind: str = ""
 ) -> list[bytes]:
-    """For each sample a digest of the query: model, endpoint, and the sample's canonical values and
+    """A digest of the query for each sample: of model, endpoint, and the sample's canonical values and
     ``kind``."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"query")
     named.update(repr((model, endpoint, kind, samples.shape[1:], samples.dtype.str)).encode())
@@ -82,20 +82,20 @@ def query_digests(
 
 def _contents(samples: NDArray[Any]) -> Iterator[memoryview]:
     """The bytes of each sample."""
-    whole = np.ascontiguousarray(samples).data.cast("B")
-    size = len(whole) // len(samples)
-    return (whole[begin : begin + size] for begin in range(0, len(whole), size))
+    content = np.ascontiguousarray(samples).data.cast("B")
+    size = len(content) // len(samples)
+    return (content[begin : begin + size] for begin in range(0, len(content), size))
 
 
 def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
-    """For each pair of marks a digest of the query for their distance; their order does not matter."""
+    """A digest of the query for the distance of each pair of marks; their order does not matter."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"pair")
     named.update(repr((model, "verification")).encode())
     return digest_each(named, (b"".join(sorted(pair)) for pair in pairs))
 
 
 def answered_rows(media: str, body: bytes) -> int:
-    """How many samples a provider's answer holds; raises `UpstreamFailed` for anything but a release."""
+    """Number of samples in a provider's answer. Raises `UpstreamFailed` for anything but a release."""
     with _NONSENSE:
         if media == NPY:
             shape = npy_header(body)[0]
@@ -112,8 +112,8 @@ def transform_answer(
     described: Mapping[str, Any],
     threshold: float | None = None,
 ) -> bytes:
-    """The provider's answer with the policy applied; raises `UpstreamFailed` unless it is finite and of
-    ``shape`` (samples, ...): of a longer release, an index alone would tell more.
+    """The provider's answer with the policy applied. Raises `UpstreamFailed` unless the answer is finite and
+    of ``shape`` (samples, ...): in a longer release, an index alone would tell more.
 
     described: the members beside the values of a JSON answer. threshold: of a verification. A JSON answer
     decides by the released distances, so that the decision tells nothing that they do not; without a
@@ -135,21 +135,21 @@ def decisions(media: str, body: bytes, samples: int, heads: Sequence[int]) -> Cl
     """A provider's decisions on an upload of so many ``samples``, checked to be no more than that: a class of
     each of the ``heads``. Raises `UpstreamFailed`."""
     with _NONSENSE:
-        made: Classes = _members(media, body, "decisions")
-        rows: list[Any] = [[one] for one in made] if len(heads) == 1 else list(made)
-        if len(made) != samples or not all(_are_classes(row, heads) for row in rows):
+        classes: Classes = _members(media, body, "decisions")
+        rows: list[Any] = [[each] for each in classes] if len(heads) == 1 else list(classes)
+        if len(classes) != samples or not all(_are_classes(row, heads) for row in rows):
             raise InvalidInput("decisions are one class a sample, of several attributes one of each")
-    return made
+    return classes
 
 
 def _are_classes(row: Any, heads: Sequence[int]) -> bool:
     if not isinstance(row, list) or len(row) != len(heads):
         return False
-    return all(type(one) is int and 0 <= one < classes for one, classes in zip(row, heads, strict=True))
+    return all(type(each) is int and 0 <= each < classes for each, classes in zip(row, heads, strict=True))
 
 
 def enrolled(media: str, body: bytes) -> list[GalleryEntry]:
-    """Who is enrolled, as a provider's answer says; raises `UpstreamFailed`."""
+    """The enrolled people of a provider's answer. Raises `UpstreamFailed`."""
     with _NONSENSE:
         try:
             return [GalleryEntry.model_validate(each) for each in _members(media, body, "persons")]
@@ -163,13 +163,13 @@ def _members(media: str, body: bytes, name: str) -> list[Any]:
     value = parse_json(body)
     if not isinstance(value, dict) or not isinstance(value.get(name), list):
         raise InvalidInput(f"no list of {name}")
-    found: list[Any] = value[name]
-    return found
+    members: list[Any] = value[name]
+    return members
 
 
 class _Nonsense:
-    """Tells only the operator's log what is wrong with a provider's answer: the provider could choose the
-    words that a client reads."""
+    """Logs the mistake in a provider's answer for the operator alone: the provider could choose the words
+    that a client reads."""
 
     def __enter__(self) -> None:
         pass
@@ -184,8 +184,8 @@ _NONSENSE = _Nonsense()
 
 
 @dataclass(frozen=True)
-class Upload:
-    """What an edge client sends to ``outputs``: the release kind and finite float32 values (samples, ...)."""
+class UploadBody:
+    """An edge client's message to ``outputs``: the release kind and finite float32 values (samples, ...)."""
 
     media: str
     release: Release
@@ -193,15 +193,15 @@ class Upload:
 
     @property
     def samples(self) -> int:
-        """How many it uploads."""
+        """Number of uploaded samples."""
         return len(self.values)
 
     @classmethod
     def read(
         cls, content_type: str | None, release: str | None, body: bytes, *, max_samples: int
-    ) -> Generator[None, None, Upload]:
-        """Read npy (then ``release`` is the header ``X-Release``) or JSON, a step at a time; raises what the
-        body deserves."""
+    ) -> Generator[None, None, UploadBody]:
+        """Read npy (then ``release`` is the header ``X-Release``) or JSON, a step at a time. Raises the error
+        of a bad body."""
         media = media_type(content_type)
         release, values = yield from upload_steps(content_type, release, body, max_samples=max_samples)
         kinds = get_args(ReleaseKind)
@@ -211,7 +211,7 @@ class Upload:
         return cls(media, cast(Release, release), values)
 
     def check(self, card: ModelCard) -> Generator[None, None, None]:
-        """Raise what is wrong with the upload, as far as the model's card tells; that takes no step."""
+        """Raise the mistakes of the upload, as far as the model's card shows them; that takes no step."""
         yield from ()
         check_upload(card, self.release, self.values)
 

@@ -10,20 +10,20 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
-from services.proxy.limits import limit_kinds
-from services.proxy.pipe import Pipe
+from leakrange.services.proxy.limits import limit_kinds
+from leakrange.services.proxy.pipe import Pipe
 
 
 @dataclass(frozen=True)
 class Script:
-    """One of the scripts beside this module, after what they share and the kinds of limit."""
+    """One of the scripts beside this module, behind their shared part and the kinds of limit."""
 
     name: str
 
     @cached_property
     def source(self) -> str:
         """The Lua text."""
-        folder = files("services.proxy") / "scripts"
+        folder = files("leakrange.services.proxy") / "scripts"
         # A branch for each kind: only those that a request needs are made.
         kinds = "\n".join(f"if name == '{kind}' then {limit_kinds[kind].script} end" for kind in limit_kinds)
         shared = (folder / "shared.lua").read_text().replace("--KINDS", kinds)
@@ -36,14 +36,14 @@ class Script:
 
 
 class ScriptRunner:
-    """Runs scripts atomically one by one; those that are called at a time go in one round trip."""
+    """Runs scripts atomically one by one; those that are called at the same time go in one round trip."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
 
     async def run(self, script: Script, *arguments: Any) -> Any:
-        """The script's result; raises what Redis or the connection raises. It is never sent twice, unless
-        Redis said that it did not know it."""
+        """The script's result. Raises the errors of Redis or of the connection. It is sent again only if
+        Redis did not know the script."""
         try:
             return await self._pipe.call("EVALSHA", script.sha, 0, *arguments)
         except NoScriptError:  # Redis was restarted, or this is the first time

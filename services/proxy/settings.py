@@ -24,20 +24,21 @@ class ProxySettings(ServiceSettings):
     )
     """Processes that serve the port, one for each core that the proxy may have."""
     controller_url: str = "http://127.0.0.1:8700"
-    """Where the files of obfuscators are."""
+    """Source of the files of obfuscators."""
     redis_url: str = "redis://127.0.0.1:6379/0"
     redis_timeout: Seconds = 2.0
     upstream_timeout: Seconds = 30.0
-    """For a provider's whole answer."""
+    """Time limit of a provider's whole answer."""
     upstream_connections: Annotated[int, Field(ge=1)] = 256
     reservation_seconds: Seconds = 90.0
-    """After that long, samples reserved by a proxy that died come back to their key."""
+    """Time after which samples reserved by a proxy that died come back to their key."""
     lease_seconds: Annotated[float, Field(ge=2)] = 10.0
-    """After that long, what a proxy that died held of leased budgets is spent."""
+    """Time after which the samples held of leased budgets by a proxy that died are spent."""
     idempotency_seconds: Seconds = 3600.0
-    """How long the first answer to an ``Idempotency-Key`` is kept."""
+    """Time for which the first answer to an ``Idempotency-Key`` is kept."""
     idempotency_max_body: Annotated[int, Field(ge=0)] = 4 * 1024 * 1024
-    """Larger answers are not kept: a repeat is refused instead of being answered from memory."""
+    """Size of the largest answer that is kept: a repeat of a larger one is refused instead of being answered
+    from memory."""
     max_samples: Annotated[int, Field(ge=1)] = 65_536
     """Samples of one request."""
     max_answer: Annotated[int, Field(ge=1)] = 128 * 1024 * 1024

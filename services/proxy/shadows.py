@@ -1,7 +1,7 @@
 """Shadow policies: computed on the same outputs as the policy that holds, counted, and never sent.
 
-A shadow runs after the answer has been handed over. Where it cannot keep up, requests are skipped and counted
-as that; whatever goes wrong in it is counted too, and reaches no client.
+A shadow runs after the answer has been sent. Where it cannot keep up, requests are skipped and counted as
+that; its errors are counted too, and reach no client.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.services.proxy.configuration import field, text
+from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.tensors import NPY, npy_view, numeric_array, parse_json
-from services.proxy.configuration import field, text
-from services.proxy.redis_client import PREFIX, redis_errors
-from services.proxy.snapshot import Binding
 
 STATE = PREFIX + "shadow:"
 MOST_WAITING = 64
 MOST_BYTES = 64 * 2**20
-"""Of the bodies that these hold together."""
+"""Largest size of the bodies that all waiting shadows hold together."""
 STORE_EVERY = 1.0
 FIGURES = (
     "requests",
@@ -48,7 +48,7 @@ log = structlog.get_logger("leakrange.proxy.shadows")
 
 
 @dataclass(frozen=True)
-class Shadow:
+class ShadowPolicy:
     """A policy that is bound as a shadow."""
 
     binding: Binding
@@ -61,24 +61,24 @@ class Shadow:
         return f"{STATE}{field(self.binding)}:{self.policy}:{self.chain.digest()[:16]}"
 
 
-Compared = Mapping[str, float]
+RequestFigures = Mapping[str, float]
 """Figures of one request, by their names in `FIGURES`."""
 
 
 def compare(
     chain: Chain, media: str, clean: bytes | NDArray[Any], sent: bytes, context: ReleaseContext
-) -> Compared:
-    """What ``chain`` makes of the ``clean`` values beside what was ``sent``.
+) -> RequestFigures:
+    """Figures of ``chain`` on the ``clean`` values, beside the values that were ``sent``.
 
     ``changed`` counts values that differ, ``decisions`` samples whose largest value is another one, and
     ``distance`` is the sum over samples of the Euclidean distance. ``seconds`` is the chain's CPU time.
     """
     values = clean if isinstance(clean, np.ndarray) else _values(media, clean)
-    begun = time.thread_time()
-    made = chain.apply(values, context)
-    seconds = time.thread_time() - begun
+    began = time.thread_time()
+    shadow = chain.apply(values, context)
+    seconds = time.thread_time() - began
     real = _values(media, sent)
-    rows, others = made.reshape(len(made), -1), real.reshape(len(real), -1)
+    rows, others = shadow.reshape(len(shadow), -1), real.reshape(len(real), -1)
     decided = (rows.argmax(axis=1) != others.argmax(axis=1)).sum() if rows.shape[1] > 1 else 0
     return {
         "samples": len(rows),
@@ -99,9 +99,9 @@ class Shadows:
 
     def __init__(self, redis: Redis, registry: CollectorRegistry) -> None:
         self._redis = redis
-        self._waiting: deque[tuple[Shadow, Callable[[], Awaitable[Compared]], int]] = deque()
+        self._waiting: deque[tuple[ShadowPolicy, Callable[[], Awaitable[RequestFigures]], int]] = deque()
         self._held = 0
-        """Bytes of the bodies of all that wait, and of what is computed."""
+        """Bytes of the bodies of all waiting shadows, and of the running one."""
         self._counted: dict[str, dict[str, float]] = {}
         self._runner: asyncio.Task[None] | None = None
         self._figures = Counter(
@@ -112,8 +112,8 @@ class Shadows:
             registry=registry,
         )
 
-    def follow(self, shadow: Shadow, work: Callable[[], Awaitable[Compared]], held: int) -> None:
-        """Run ``work``, which holds bodies of so many bytes, soon, and count what it gives."""
+    def follow(self, shadow: ShadowPolicy, work: Callable[[], Awaitable[RequestFigures]], held: int) -> None:
+        """Schedule ``work``, which holds bodies of ``held`` bytes, and count its figures."""
         if len(self._waiting) >= MOST_WAITING or self._held + held > MOST_BYTES:
             self._count(shadow, {"skipped": 1})
         else:
@@ -141,7 +141,7 @@ class Shadows:
                 with contextlib.suppress(RedisError, OSError):  # the next time
                     await self._store()
 
-    def _count(self, shadow: Shadow, figures: Compared) -> None:
+    def _count(self, shadow: ShadowPolicy, figures: RequestFigures) -> None:
         counted = self._counted.setdefault(shadow.state, dict.fromkeys(FIGURES, 0.0))
         for name, value in figures.items():
             counted[name] += value
@@ -158,21 +158,21 @@ class Shadows:
                 await pipeline.execute()
         except (RedisError, OSError):
             for state, figures in counted.items():
-                again = self._counted.setdefault(state, dict.fromkeys(FIGURES, 0.0))
+                counts = self._counted.setdefault(state, dict.fromkeys(FIGURES, 0.0))
                 for name, value in figures.items():
-                    again[name] += value
+                    counts[name] += value
             raise
 
-    async def figures(self, shadow: Shadow) -> dict[str, float]:
-        """The figures of a shadow, of all proxies together; of the others as of a second ago."""
+    async def figures(self, shadow: ShadowPolicy) -> dict[str, float]:
+        """The figures of a shadow over all proxies; those of other proxies as of a second ago."""
         with redis_errors():
             await self._store()
             stored = await self._redis.hgetall(shadow.state)
-        told = {text(name): float(value) for name, value in stored.items()}
-        return {name: told.get(name, 0.0) for name in FIGURES}
+        values = {text(name): float(value) for name, value in stored.items()}
+        return {name: values.get(name, 0.0) for name in FIGURES}
 
     async def close(self) -> None:
-        """Store what was counted; what waits is skipped."""
+        """Store the counts; waiting shadows are skipped."""
         if self._runner is not None:
             self._runner.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,5 @@
-"""Policies, bindings, routes and limits as one consistent picture, and which policy holds for a request."""
+"""One consistent version of policies, bindings, routes and limits, and the policy that holds for a
+request."""
 
 from __future__ import annotations
 
@@ -7,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leakrange.defences.output import Chain
+from leakrange.services.proxy.limits import Limit
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
-from services.proxy.limits import Limit
 
 UNTRANSFORMED: Mapping[str, str] = {
     ARTIFACT: "whoever has the model's file computes undefended outputs",
     GALLERY: "no policy transforms the list of who is enrolled",
 }
-"""What only a key that was made for it may have where a policy holds, and why."""
+"""Endpoints that need a key made for them where a policy holds, with the reason."""
 
 MOST_BOUND = 10_000
-"""Remembered of one configuration."""
+"""Most results of `bound` that are cached for one configuration."""
 
 
 class Binding(NamedTuple):
-    """Whose requests a policy holds for; None matches all. An endpoint is bound together with its model."""
+    """Requests that a policy holds for; None matches all. An endpoint is bound together with its model."""
 
     key: str | None = None
     model: str | None = None
@@ -30,7 +31,7 @@ class Binding(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """The policy that holds for a request: its name, empty where none does, and what it does."""
+    """The policy that holds for a request: its name, empty where none does, and its chain."""
 
     name: str
     chain: Chain
@@ -41,8 +42,8 @@ UNBOUND = Bound("", Chain())
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """What a key may do; None allows all models, or all endpoints but those of `UNTRANSFORMED` where a policy
-    holds."""
+    """Permissions of a key; None allows all models, or all endpoints but those of `UNTRANSFORMED` where a
+    policy holds."""
 
     id: str
     models: frozenset[str] | None
@@ -68,11 +69,11 @@ class Snapshot:
     routes: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
     _bound: dict[tuple[str, str, str], Bound] = field(default_factory=dict, repr=False, compare=False)
-    """What `bound` has found: every request asks for it."""
+    """Cached results of `bound`, which every request calls."""
 
     def route(self, key: KeyRecord, model: str, endpoint: str | None) -> str:
-        """The provider's base URL; raises `UnknownModel` where none is routed, `Forbidden` where the key may
-        not."""
+        """The provider's base URL. Raises `UnknownModel` where there is no route, `Forbidden` where the key
+        may not use it."""
         if model not in self.routes:
             raise UnknownModel(f"no model {model!r} here")
         if not key.may_use(model):
@@ -84,8 +85,8 @@ class Snapshot:
         return self.routes[model]
 
     def defended(self, key: KeyRecord, model: str) -> bool:
-        """Whether a policy or a limit transforms anything that the key asks of the model, or would if it were
-        there."""
+        """Whether a policy or a limit transforms any of the key's requests to the model, or would if the
+        model were there."""
         try:
             if any(limit.transforms for _, limit in self.limits_of(key)):
                 return True
@@ -94,8 +95,8 @@ class Snapshot:
             return True
 
     def check_untransformed(self, key: KeyRecord, model: str, endpoint: str) -> None:
-        """Raise `Forbidden` where a policy holds that ``endpoint`` would get around, unless the operator
-        named the key's endpoints."""
+        """Raise `Forbidden` where a policy holds that ``endpoint`` would bypass, unless the operator named
+        the key's endpoints."""
         if key.endpoints is None and self.defended(key, model):
             raise Forbidden(
                 f"a policy holds for what this key asks of {model!r}, and {UNTRANSFORMED[endpoint]}",
@@ -110,20 +111,20 @@ class Snapshot:
         return [(name, self.limits[name]) for name in key.limits]
 
     def chain(self, key: str, model: str, endpoint: str) -> Chain:
-        """What the policy of `bound` does."""
+        """The chain of the policy of `bound`."""
         return self.bound(key, model, endpoint).chain
 
     def bound(self, key: str, model: str, endpoint: str) -> Bound:
-        """The policy bound most specifically; without any, releases go out as they are.
+        """The most specifically bound policy; without any, releases go out unchanged.
 
         Raises `Forbidden` where the bound policy is gone: nothing must slip through undefended.
         """
-        found = self._bound.get((key, model, endpoint))
-        if found is None:
+        policy = self._bound.get((key, model, endpoint))
+        if policy is None:
             if len(self._bound) >= MOST_BOUND:
                 self._bound.clear()
-            found = self._bound[key, model, endpoint] = self._find(key, model, endpoint)
-        return found
+            policy = self._bound[key, model, endpoint] = self._find(key, model, endpoint)
+        return policy
 
     def _find(self, key: str, model: str, endpoint: str) -> Bound:
         for binding in _matching(key, model, endpoint):
@@ -134,7 +135,7 @@ class Snapshot:
         return UNBOUND
 
     def shadow(self, key: str, model: str, endpoint: str) -> tuple[Binding, str] | None:
-        """The shadow bound most specifically, and its policy's name."""
+        """The most specifically bound shadow, and its policy's name."""
         for binding in _matching(key, model, endpoint) if self.shadows else ():
             if (name := self.shadows.get(binding)) is not None:
                 return (binding, name) if name in self.policies else None

@@ -12,34 +12,34 @@ import structlog
 from starlette.types import Send
 
 from leakrange import tracing
+from leakrange.services.proxy.failures import refused, unavailable, unusable
+from leakrange.services.proxy.http1 import AnswerTooLarge, Client, Response
+from leakrange.services.proxy.interim import PatientResponse
+from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, media_type
-from services.proxy.failures import refused, unavailable, unusable
-from services.proxy.http1 import AnswerTooLarge, Client, Response
-from services.proxy.interim import PatientResponse
-from services.proxy.metrics import Metrics
-from services.proxy.settings import ProxySettings
 
 log = structlog.get_logger("leakrange.proxy.upstream")
 
 CARD_SECONDS = 30.0
 SENT = {"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"}
-"""With every request."""
+"""Headers of every request."""
 VERSION, MARKED = MODEL_VERSION.lower().encode(), MARK.lower().encode()
 
 
 class Reply(NamedTuple):
-    """A provider's answer of success. Status and headers stay here: a release could hide in any of them."""
+    """A provider's successful answer. Status and headers stay here: a release could hide in any of them."""
 
     media: str
     """Its media type, lower case."""
     body: bytes
     template: bytes | None = None
-    """What names the enrolled person that it is about; None where it is missing or nonsense."""
+    """Mark of the enrolled person that it is about; None where it is missing or nonsense."""
     version: str | None = None
-    """Of the model that gave it, as its header says."""
+    """Version of the model, from the answer's header."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _KnownCard:
 
 
 def model_url(base: str, model: str) -> str:
-    """Where the model's provider at ``base`` has its card; its endpoints are below."""
+    """URL of the model's card at ``base``; its endpoints are below."""
     return f"{base}/v1/models/{model}"
 
 
@@ -62,7 +62,7 @@ class Upstream:
     def __init__(self, metrics: Metrics, settings: ProxySettings) -> None:
         self._metrics, self._settings = metrics, settings
         self._cards: dict[str, _KnownCard] = {}
-        self._told: dict[str, _KnownCard] = {}
+        self._steady_cards: dict[str, _KnownCard] = {}
 
     async def __aenter__(self) -> None:
         self._client = Client(
@@ -88,17 +88,17 @@ class Upstream:
     async def ask(
         self, method: str, route: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Reply:
-        """The provider's whole answer where it is one of success. ``route`` is the URL of a model,
-        ``path`` what follows it.
+        """The provider's whole successful answer. ``route`` is the URL of a model, ``path`` the rest of the
+        URL.
 
         Raises `NotFound` or `InvalidInput` where it refuses the request, `Unavailable` where it cannot be
-        reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
+        reached, is late or full, `UpstreamFailed` for anything else; see `leakrange.services.proxy.failures`.
         """
         url = route + path
         try:
             with tracing.call(method, url) as traced:
-                told = {**headers, **traced} if traced else headers
-                response = await self._client.ask(method, route, path, told, body)
+                all_headers = {**headers, **traced} if traced else headers
+                response = await self._client.ask(method, route, path, all_headers, body)
         except AnswerTooLarge as error:
             raise self._failure("size", url, unusable()) from error
         except OSError as error:  # a timeout among them
@@ -110,23 +110,22 @@ class Upstream:
         return Reply(media, response.body, _template(response), response.header(VERSION))
 
     async def stream(self, url: str, headers: Mapping[str, str], send: Send) -> None:
-        """Send the body of the provider's answer to a GET on as it comes; errors as of `ask`, as long as
-        nothing was sent.
-        """
+        """Send on the body of the provider's answer to a GET, piece by piece. Errors as of `ask`, as long as
+        nothing was sent."""
         started = False
         try:
             with tracing.call("GET", url) as traced:
-                told = {**headers, **traced}
-                answer = self._session.get(url, headers=told, allow_redirects=False)
+                answer = self._session.get(url, headers={**headers, **traced}, allow_redirects=False)
             async with answer as response:
                 self._check(response.status, url)
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise self._failure("encoding", url, unusable())
-                told = {"Content-Type": "application/octet-stream"}
+                fields = {"Content-Type": "application/octet-stream"}
                 if response.content_length is not None:
-                    told["Content-Length"] = str(response.content_length)
+                    fields["Content-Length"] = str(response.content_length)
                 raw = [
-                    (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in told.items()
+                    (name.lower().encode("latin-1"), value.encode("latin-1"))
+                    for name, value in fields.items()
                 ]
                 started = True
                 await send({"type": "http.response.start", "status": 200, "headers": raw})
@@ -141,15 +140,15 @@ class Upstream:
     async def card(
         self, base: str, model: str, *, fresh: bool = False, version: str | None = None
     ) -> ModelCard:
-        """The model's card, at most half a minute old; asked for now when ``fresh``, or where the known one
-        is not of ``version``.
+        """The model's card, at most half a minute old; it is requested now when ``fresh``, or where the
+        cached one is not of ``version``.
 
         Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
         """
         url = model_url(base, model)
-        known = self._cards.get(url)
-        other = known is not None and version not in (None, known.card.version)
-        if known is None or fresh or other or known.until < time.monotonic():
+        cached = self._cards.get(url)
+        outdated = cached is not None and version not in (None, cached.card.version)
+        if cached is None or fresh or outdated or cached.until < time.monotonic():
             try:
                 answer = await self.ask("GET", url, "", {"Accept": JSON})
             except (NotFound, InvalidInput) as error:
@@ -160,20 +159,20 @@ class Upstream:
                     raise ValueError("it is the card of another model")
             except ValueError as error:
                 raise self._failure("card", url, unusable()) from error
-            if known is not None and known.card != card:
+            if cached is not None and cached.card != card:
                 log.warning("model card changed", url=url, version=card.version)
-            known = self._cards[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
-        return known.card
+            cached = self._cards[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
+        return cached.card
 
-    async def told(self, base: str, model: str) -> ModelCard:
-        """The card for clients whose releases are defended: it changes at most every half minute, so that a
+    async def steady_card(self, base: str, model: str) -> ModelCard:
+        """The card for clients whose releases are defended. It changes at most every half minute, so that a
         provider can pass little by it, however often it changes its own. Errors as of `card`."""
         url = model_url(base, model)
-        known = self._told.get(url)
-        if known is None or known.until < time.monotonic():
+        cached = self._steady_cards.get(url)
+        if cached is None or cached.until < time.monotonic():
             card = await self.card(base, model, fresh=True)
-            known = self._told[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
-        return known.card
+            cached = self._steady_cards[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
+        return cached.card
 
     def _check(self, status: int, url: str) -> None:
         if 200 <= status < 300:

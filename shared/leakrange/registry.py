@@ -49,7 +49,8 @@ class UnknownName(LookupError):
 class Registry(Mapping[str, T]):
     """Entries of one kind by name, e.g. ``attacks = Registry[type[Attack]]("attack", "leakrange.attacks")``.
 
-    Reading it (iteration, lookup) imports every module below ``package`` and every plugin of that group once.
+    Reading it imports every module below ``package`` and every plugin of that group once; a look-up of a
+    built-in name leaves plugins alone, so that built-in modules can look names up while they are imported.
     ``get`` with an unknown name gives the default as any mapping does; ``registry[name]`` raises
     `UnknownName`, a `LookupError` that lists what there is.
     """
@@ -59,7 +60,7 @@ class Registry(Mapping[str, T]):
         self.package = package
         self._entries: dict[str, T] = {}
         self._broken: list[str] = []
-        self._complete = self._importing = False
+        self._built_in = self._complete = self._importing = False
         self._lock = threading.RLock()
 
     def register(self, name: str, *, module: str | None = None) -> Callable[[T], T]:
@@ -70,7 +71,7 @@ class Registry(Mapping[str, T]):
 
         def add(entry: T) -> T:
             if not f"{module or getattr(entry, '__module__', '')}.".startswith(f"{self.package}."):
-                self._discover()  # built-in entries come first, even where a plugin is imported before them
+                self._discover(plugins=False)  # built-in entries come first, whenever a plugin is imported
             if name in self._entries:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
             self._entries[name] = entry
@@ -78,21 +79,24 @@ class Registry(Mapping[str, T]):
 
         return add
 
-    def _discover(self) -> None:
-        if self._complete:
+    def _discover(self, plugins: bool = True) -> None:
+        if self._complete or (self._built_in and not plugins):
             return
         # Other threads wait for the whole list; a module that reads it while it is imported does not.
         with self._lock:
-            if self._complete or self._importing:
+            if self._importing:
                 return
             self._importing = True
             try:
-                package = importlib.import_module(self.package)
-                for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
-                    importlib.import_module(module.name)
-                for plugin in entry_points(group=self.package):
-                    self._load(plugin)
-                self._complete = True
+                if not self._built_in:
+                    package = importlib.import_module(self.package)
+                    for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
+                        importlib.import_module(module.name)
+                    self._built_in = True
+                if plugins and not self._complete:
+                    for plugin in entry_points(group=self.package):
+                        self._load(plugin)
+                    self._complete = True
             finally:
                 self._importing = False
 
@@ -114,18 +118,18 @@ class Registry(Mapping[str, T]):
         return tuple(self._broken)
 
     def __getitem__(self, name: str) -> T:
-        self._discover()
-        if name not in self._entries:
+        if name not in self:
             raise UnknownName(self.kind, name, tuple(sorted(self._entries)), self.broken)
         return self._entries[name]
 
     def get(self, name: str, default: T | None = None) -> T | None:  # type: ignore[override]
         """The entry, or ``default`` where there is none."""
-        self._discover()
-        return self._entries.get(name, default)
+        return self._entries[name] if name in self else default
 
     def __contains__(self, name: object) -> bool:
-        self._discover()
+        self._discover(plugins=False)
+        if name not in self._entries:
+            self._discover()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:

@@ -18,11 +18,15 @@ from typing import Any, TypeVar
 import redis
 from celery import Celery
 
-from leakrange.jobs.job import LEASE, REPORTS, FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.jobs.orders import LEASE, REPORTS, JobReport
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.jobs.steps.train import TrainJob
+from leakrange.services.controller.range.fleet import Fleet as ControllersSide
 from leakrange.store.files import FolderStore
 from leakrange.wire.digests import digest
-from services.controller.range.fleet import Fleet as ControllersSide
 from tests.patience import until
 
 FACES = DataSpec(name="synthfaces", size=16, count=800)
@@ -143,7 +147,7 @@ class Fleet:
         log = self.folder / f"worker-{len(self.workers)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "services.attacker", *options],
+                [sys.executable, "-m", "leakrange.services.attacker", *options],
                 env=self.environment(**settings),
                 stdout=output,
                 stderr=output,

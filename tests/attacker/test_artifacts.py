@@ -10,8 +10,8 @@ import pytest
 
 from leakrange.providers import artifact
 from leakrange.providers.artifact_files import CLASSIFIER, DECODER, DEFENCE, RECORD, read_files, write_files
+from leakrange.services.attacker.artifacts import find_whole
 from leakrange.wire.errors import InvalidArtifact
-from services.attacker.artifacts import find_whole
 
 DIGEST = "ab" * 32
 

@@ -17,14 +17,17 @@ from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference
 from leakrange.attacks.attribute_inference import AttributeInference
 from leakrange.data import load
-from leakrange.jobs.job import CANCEL, LEASE, ORDER, FitJob, JobReport, Order, ProbeJob, Span
+from leakrange.jobs.orders import CANCEL, LEASE, ORDER, JobReport, Order
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.services.attacker.reports import Reporter
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.attacker.task import JobContext
+from leakrange.services.attacker.tasks.fit import fit
 from leakrange.store.files import FolderStore, get_array, get_arrays, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
-from services.attacker.fit import fit
-from services.attacker.reports import Reporter
-from services.attacker.settings import FleetSettings
-from services.attacker.task import JobContext
 from tests.attacker.fleet import (
     FACES,
     FLEET_SECRET,
@@ -377,7 +380,7 @@ def test_the_process_that_forks_workers_never_has_torch(fleet: Fleet, worker: Wo
 
 
 def test_the_health_check_finds_the_worker(fleet: Fleet, worker: Worker) -> None:
-    command = [sys.executable, "-m", "services.attacker.healthcheck"]
+    command = [sys.executable, "-m", "leakrange.services.attacker.healthcheck"]
     found = subprocess.run(command, env=fleet.environment(), capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     for url, told in (

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
-from leakrange.jobs.job import LEASE, ProbeJob
+from leakrange.jobs.orders import LEASE
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.store.files import get_array
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, Worker, children, fleet_on, probe_job
 from tests.attacker.upstream import Upstream, answers
 from tests.patience import until

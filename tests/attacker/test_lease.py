@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import redis
 
-from leakrange.jobs.job import CANCEL, LEASE
-from services.attacker.lease import leased
+from leakrange.jobs.orders import CANCEL, LEASE
+from leakrange.services.attacker.lease import leased
 from tests.patience import until
 
 NAME = LEASE.format(identity="an-identity")

@@ -15,7 +15,7 @@ from leakrange.defences.artifact import load as load_artifact
 from leakrange.defences.artifact import save
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import train_defence
-from leakrange.jobs.job import ProbeJob
+from leakrange.jobs.steps.probe import ProbeJob
 from tests.attacker.fleet import FACES, Fleet, fleet_on, probe_job
 from tests.attacker.upstream import Upstream
 from tests.serving import serving

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from leakrange.jobs.job import FitJob
-from services.attacker.settings import FleetSettings
-from services.controller.range import fleet as controllers
-from services.controller.range.fleet import Fleet as ControllersSide
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.controller.range import fleet as controllers
+from leakrange.services.controller.range.fleet import Fleet as ControllersSide
 from tests.attacker.fleet import Fleet, fleet_on, probe_job
 from tests.attacker.upstream import Upstream
 from tests.patience import until

@@ -14,8 +14,8 @@ from numpy.random import default_rng
 
 from leakrange.data import load
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.job import TrainJob
 from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.steps.train import TrainJob
 from leakrange.providers.artifact_files import read_files
 from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch
 from tests.patience import until

@@ -12,12 +12,20 @@ from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.panel.learners import Learner, LogisticRegression, NearestMean, Rows, State, telling
 from leakrange.attacks.panel.nets import Perceptron
-from leakrange.attacks.panel.panel import LEARNERS, Chosen, apply, dealt, every_learner, panel, tell_apart
+from leakrange.attacks.panel.panel import (
+    LEARNERS,
+    ChosenLearner,
+    apply,
+    dealt,
+    every_learner,
+    panel,
+    tell_apart,
+)
 from leakrange.attacks.panel.trees import BoostedTrees
-from leakrange.jobs.job import FitJob
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.load.bench.planted import PLANTED, Leak, evidence
 from leakrange.metrics import auc, measured
 from leakrange.wire.errors import InvalidInput
-from load.bench.planted import PLANTED, Leak, evidence
 
 LEAKS = {leak.name: leak for leak in PLANTED}
 GIVEN = AttributeInferenceParameters(sensitive="planted", epochs=20)
@@ -68,7 +76,7 @@ def test_where_there_is_nothing_it_guesses(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def three() -> tuple[Evidence, list[Chosen], np.ndarray]:
+def three() -> tuple[Evidence, list[ChosenLearner], np.ndarray]:
     """Softmax releases of three classes, of which one is rare and one has a product alone."""
     rng = np.random.default_rng(4)
     numbers = rng.normal(size=(500, 3))
@@ -84,7 +92,7 @@ def three() -> tuple[Evidence, list[Chosen], np.ndarray]:
 
 
 def test_every_learner_says_the_same_again_from_its_arrays(
-    three: tuple[Evidence, list[Chosen], np.ndarray],
+    three: tuple[Evidence, list[ChosenLearner], np.ndarray],
 ) -> None:
     told, best, truth = three
     assert {one.learner for one in best} == set(LEARNERS)
@@ -202,7 +210,7 @@ def test_trees_say_what_the_library_says_that_grew_them() -> None:
 
 
 def test_the_best_by_held_out_records_speaks_for_the_panel(
-    three: tuple[Evidence, list[Chosen], np.ndarray],
+    three: tuple[Evidence, list[ChosenLearner], np.ndarray],
 ) -> None:
     told, best, truth = three
     assert [one.area for one in best] == sorted((one.area for one in best), reverse=True)
@@ -275,7 +283,7 @@ def test_a_class_of_one_record_and_values_that_never_change_are_no_obstacle() ->
 
 
 def test_releases_of_any_rank_are_read_as_their_numbers_in_a_row_and_the_seed_decides(
-    three: tuple[Evidence, list[Chosen], np.ndarray],
+    three: tuple[Evidence, list[ChosenLearner], np.ndarray],
 ) -> None:
     told, _, _ = three
     rows = Evidence(told.auxiliary[:80], told.auxiliary_labels[:80], told.observed, 3, "features", 2)
@@ -287,7 +295,7 @@ def test_releases_of_any_rank_are_read_as_their_numbers_in_a_row_and_the_seed_de
     assert (first.panel["area"] != AttributeInference(GIVEN).infer(replace(rows, seed=3)).panel["area"]).any()
 
 
-def test_what_cannot_be_used_is_refused(three: tuple[Evidence, list[Chosen], np.ndarray]) -> None:
+def test_what_cannot_be_used_is_refused(three: tuple[Evidence, list[ChosenLearner], np.ndarray]) -> None:
     told, _, _ = three
     with pytest.raises(InvalidInput, match="at least 20"):
         AttributeInference(GIVEN).infer(

@@ -17,13 +17,13 @@ from leakrange.attacks.kinds.membership import Drawn, judge_members
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.data import load
 from leakrange.data.resembling import NEAR_COPIES
-from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Ranking, auc, mean_auc
 from leakrange.metrics.controls import BesideBlind, control_area
 from leakrange.metrics.estimate import Estimate
 from leakrange.wire.samples import SampleSpec
-from tests.attacks.kinds.ready import MadeUp
+from tests.attacks.kinds.ready import MadeUp, judged_by
 
 
 def users(rng: np.random.Generator, of_label: float, count: int = 600) -> dict[str, NDArray[np.int64]]:
@@ -98,7 +98,7 @@ def test_near_copies_of_a_user_do_not_tell_the_control_what_is_hidden() -> None:
     assert areas["by user"].value < 0.6 < 0.99 < areas["by recording"].value
 
 
-async def test_imputation_by_itself_reads_what_the_scenario_calls_public() -> None:
+def test_imputation_by_itself_reads_what_the_scenario_calls_public() -> None:
     rng = np.random.default_rng(3)
     labels = users(rng, of_label=0.0)
     areas = {}
@@ -108,7 +108,7 @@ async def test_imputation_by_itself_reads_what_the_scenario_calls_public() -> No
             uploaded=registered(labels, labels["y"]),
             budget=500,
         )
-        judged = await kinds["imputation"]().judge(trial)
+        judged = judged_by(kinds["imputation"](), trial)
         assert (judged.victims, judged.spent) == (500, 0)
         areas[public] = judged.metrics["auc"].value
     assert abs(areas[""] - 0.5) < 0.06
@@ -260,7 +260,7 @@ def test_samples_of_every_kind_are_pooled(spec: SampleSpec, shape: tuple[int, ..
         np.testing.assert_allclose(found[1, 0], values[1, :3].mean())
 
 
-async def test_a_pool_that_is_split_at_random_tells_nothing_blindly() -> None:
+def test_a_pool_that_is_split_at_random_tells_nothing_blindly() -> None:
     """In the fleet, of real digits; and judged by the model's own record of its members."""
     spec = DataSpec(name="digits", size=16, subset=Subset(pool=300, seed=2))
     kind = kinds["blind"]()
@@ -271,7 +271,7 @@ async def test_a_pool_that_is_split_at_random_tells_nothing_blindly() -> None:
     assert found["scores"].shape == found["fold"].shape == members.shape
     trial = MadeUp(blind=found, trained_on=tuple(np.flatnonzero(members)), needs=Needs(asked={"pool": 300}))
     trial.uploaded = Uploaded([{"y": [0, 1], NEAR_COPIES: [0, 1]}], np.array([0, 0]), None)
-    judged = await kind.judge(trial)
+    judged = judged_by(kind, trial)
     assert judged.metrics["auc"].low is not None
     assert judged.metrics["auc"].low < 0.5 < 0.6 > judged.metrics["auc"].value
     assert (judged.spent, judged.metrics["control"].value) == (0, 1.0)

@@ -12,8 +12,9 @@ from leakrange.attacks import Evidence, attacks
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.attribute import AttributeEvidence, evidence_of
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 

@@ -7,11 +7,12 @@ import pytest
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.panel.learners import LogisticRegression
-from leakrange.attacks.panel.panel import Chosen, dealt
-from leakrange.attacks.panel.views import View
+from leakrange.attacks.panel.panel import ChosenLearner, dealt
+from leakrange.attacks.panel.views import ReleaseView
 from leakrange.attacks.probing import NET, TOGETHER, Probing, ProbingParameters, _held_out
 from leakrange.data import load
-from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -60,7 +61,7 @@ def test_of_all_epochs_the_best_on_records_that_were_not_learned_from_is_kept() 
     """Of noise a net learns its lessons by heart: it would be sure of what it cannot know."""
     draw = np.random.default_rng(4)
     known, observed = (draw.normal(size=(200, 6)).astype(np.float32) for _ in range(2))
-    probing = attack(net=NetSpec(name="mlp"), epochs=60, batch=20, lr=0.01)
+    probing = attack(net=NetChoice(name="mlp"), epochs=60, batch=20, lr=0.01)
     state = probing.fit([known], labels(200, 1), 3, VECTOR, seed=5)
     scores = probing.infer(state, [observed], 3, VECTOR).scores
     assert -np.log(scores[np.arange(200), labels(200, 2)]).mean() < 1.25  # log 3 is 1.1
@@ -72,7 +73,7 @@ def test_near_copies_of_held_out_samples_are_not_learned_from() -> None:
     group = np.repeat(np.arange(40), 10)
     known = (draw.normal(size=(40, 6))[group] + 0.01 * draw.normal(size=(400, 6))).astype(np.float32)
     observed, told = draw.normal(size=(200, 6)).astype(np.float32), labels(40, 1)[group]
-    probing, losses = attack(net=NetSpec(name="mlp"), epochs=60, batch=20, lr=0.002), []
+    probing, losses = attack(net=NetChoice(name="mlp"), epochs=60, batch=20, lr=0.002), []
     for each in (group, None):
         state = probing.fit([known], told, 3, VECTOR, seed=5, group=each)
         scores = probing.infer(state, [observed], 3, VECTOR).scores
@@ -110,8 +111,10 @@ def test_the_net_is_compared_with_the_others_on_records_that_it_has_not_learned_
     net, other = shares(0.75), np.where(held[:, None], shares(others), shares(0.6))
     rows = draw.normal(size=(100, 6)).astype(np.float32)
     state = {"weights": np.zeros((6, 2), np.float32), "bias": np.zeros(2)}
-    view = View.of("raw", rows)
-    chosen = Chosen(LogisticRegression, view, [state], np.log(other), False, 0.6, 1.0, np.zeros(2), 0.5)
+    view = ReleaseView.of("raw", rows)
+    chosen = ChosenLearner(
+        LogisticRegression, view, [state], np.log(other), False, 0.6, 1.0, np.zeros(2), 0.5
+    )
     monkeypatch.setattr("leakrange.attacks.probing.panel", lambda *_, **__: [chosen])
     ranked = Fixed().panel({}, [rows[:5]], [rows], truth, 2, VECTOR, 5)
     assert ranked["learner"][0] == first
@@ -160,7 +163,7 @@ def test_the_same_seed_gives_the_same_classifier_and_another_one_another() -> No
 def test_series_have_a_net_of_their_own_and_the_named_one_comes_first() -> None:
     data = load(DataSpec(name="synthmotion", count=40))
     assert attack().net(data.spec).name == "conv-1d"
-    assert attack(net=NetSpec(name="mlp")).net(data.spec).name == "mlp"
+    assert attack(net=NetChoice(name="mlp")).net(data.spec).name == "mlp"
 
 
 @pytest.mark.parametrize(

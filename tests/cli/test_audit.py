@@ -9,9 +9,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from clients.cli.exits import CliError, Exit
-from clients.cli.main import app
-from leakrange.audit.members import Population
+from leakrange.audit.members import ModelPopulation
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.main import app
 from leakrange.jobs.verdict import Verdict
 from tests.audit.digits import HIDES, MOVING, STILL, model_file, save_digits
 
@@ -55,11 +55,11 @@ def test_a_population_is_made_gone_on_with_and_used(models: Path, file: Path, tm
     known = tmp_path / "known.json"
     first = audit("population", models, *SMALL, *MOVED, "--out", known)
     assert first.exit_code == Exit.OK
-    assert len(Population.model_validate_json(known.read_bytes()).members) == 1
+    assert len(ModelPopulation.model_validate_json(known.read_bytes()).members) == 1
     save_digits(models, "curious/parameterized", HIDES)
     (models / "rest" / "of").mkdir(parents=True)
     again = audit("population", models, *SMALL, *MOVED, "--out", known)
-    population = Population.model_validate_json(known.read_bytes())
+    population = ModelPopulation.model_validate_json(known.read_bytes())
     assert [member.dishonest for member in population.members] == [False, True]
     assert again.stderr.count("curious") == 1  # what was audited before is not audited again
     assert "1 of 1" in again.stdout

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clients.cli.embedded.ports import check_base, names
-from clients.cli.exits import CliError
+from leakrange.clients.cli.embedded.ports import check_base, names
+from leakrange.clients.cli.exits import CliError
 from tests.embedded import EmbeddedRange, leakrange
 
 MISTAKEN = """\

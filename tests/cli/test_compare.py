@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from typer.testing import CliRunner
 
-from clients.cli.main import app
-from services.controller.settings import ControllerSettings
+from leakrange.clients.cli.main import app
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import serve, settings
 from tests.controller.test_views import put
 from tests.report.build import run, trials

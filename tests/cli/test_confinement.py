@@ -64,7 +64,9 @@ def test_attackers_know_neither_the_operator_key_nor_where_the_database_is(
 def test_whoever_forks_the_parties_knows_no_secret(embedded_range: EmbeddedRange) -> None:
     """What it knew, every party that it forks later would know."""
     launcher = psutil.Process(embedded_range.record.launcher)
-    [server] = [each for each in launcher.children() if "clients.cli.embedded.fork_server" in each.cmdline()]
+    [server] = [
+        each for each in launcher.children() if "leakrange.clients.cli.embedded.fork_server" in each.cmdline()
+    ]
     forked = {each.pid for each in server.children()}
     assert {party.name for party in embedded_range.record.parties if party.pid in forked} >= {
         "provider-honest",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.embedded import launcher
-from clients.cli.embedded.launcher import Settings, serve
-from clients.cli.embedded.parties import Process
-from clients.cli.embedded.state import StateFolder
-from clients.cli.embedded.supervisor import Supervisor
+from leakrange.clients.cli.embedded import launcher
+from leakrange.clients.cli.embedded.launcher import Settings, serve
+from leakrange.clients.cli.embedded.parties import Process
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.embedded.supervisor import ProcessSupervisor
 from tests.embedded import alive, leakrange
 
 
@@ -24,11 +24,11 @@ def test_status_and_up_say_why_a_range_ended_by_itself(
     def redis_alone(*given: object, **named: object) -> list[Process]:
         return all_parties(*given, **named)[:1]  # type: ignore[arg-type]
 
-    def watch(_: Supervisor) -> None:
+    def watch(_: ProcessSupervisor) -> None:
         raise LookupError("the moon is not where it was")
 
     monkeypatch.setattr(launcher, "processes", redis_alone)
-    monkeypatch.setattr(Supervisor, "watch", watch)
+    monkeypatch.setattr(ProcessSupervisor, "watch", watch)
     folder = StateFolder(tmp_path)
     pids: list[int] = []
     with pytest.raises(LookupError):

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from clients.cli import console, progress
-from clients.cli.main import app
+from leakrange.clients.cli import console, progress
+from leakrange.clients.cli.main import app
 from tests.controller.conftest import SCENARIO
 
 EVIL = (
@@ -179,7 +179,7 @@ def _printed(done: Result) -> str:
     """All that it printed, an error as the command prints it."""
     if done.exception is None or isinstance(done.exception, SystemExit):
         return done.stdout + done.stderr
-    from clients.cli.exits import CliError, refusal
+    from leakrange.clients.cli.exits import CliError, refusal
     from leakrange.wire.errors import LeakrangeError
 
     error = done.exception

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clients.cli.embedded.fork_server import Forked, ForkServer
+from leakrange.clients.cli.embedded.fork_server import Forked, ForkServer
 from tests.embedded import EmbeddedRange
 from tests.patience import patience
 
@@ -104,7 +104,7 @@ def test_a_range_whose_fork_server_is_killed_stands_again(tmp_path: Path) -> Non
     try:
         before = {party.name: party.pid for party in ours.record.parties}
         edge = psutil.Process(before["edge"])
-        assert "clients.cli.embedded.fork_server" not in edge.cmdline()
+        assert "leakrange.clients.cli.embedded.fork_server" not in edge.cmdline()
         server = edge.parent()
         assert server is not None
         forked = {party for party, pid in before.items() if psutil.Process(pid).ppid() == server.pid}

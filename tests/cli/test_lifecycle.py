@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.embedded.ports import assign, check_free, claimed, names
-from clients.cli.embedded.process import kill_group
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError
+from leakrange.clients.cli.embedded.ports import assign, check_free, claimed, names
+from leakrange.clients.cli.embedded.process import kill_group
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError
 from tests.disks import fill, small_disk
 from tests.embedded import COMMAND, EmbeddedRange, alive, clean, leakrange, wait_for
 
@@ -205,7 +205,7 @@ def test_a_damaged_record_of_a_range_that_runs_is_named_and_another_is_no_loss(t
     record = StateFolder(tmp_path).record_file
     record.write_bytes(b"{")
     launcher = (
-        "import sys; from pathlib import Path; from clients.cli.embedded.state import StateFolder\n"
+        "import sys; from pathlib import Path; from leakrange.clients.cli.embedded.state import StateFolder\n"
         "folder = StateFolder(Path(sys.argv[1])); print(folder.hold(), flush=True); input()"
     )
     with subprocess.Popen(

@@ -8,7 +8,7 @@ from tests.embedded import leakrange
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clients.cli.commands.load.find_spec", lambda _: None)
+    monkeypatch.setattr("leakrange.clients.cli.commands.load.find_spec", lambda _: None)
     done = leakrange("load", "any.yaml", "--state", str(tmp_path))
     assert done.returncode == 2
     assert "pip install 'leakrange[load]'" in done.stderr

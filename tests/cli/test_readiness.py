@@ -9,8 +9,8 @@ from pathlib import Path
 
 from celery import Celery
 
-from clients.cli.embedded.parties import Process
-from clients.cli.embedded.readiness import Readiness
+from leakrange.clients.cli.embedded.parties import Process
+from leakrange.clients.cli.embedded.readiness import Readiness
 from tests.conftest import start_redis
 from tests.embedded import wait_for
 

@@ -13,8 +13,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from clients.cli.embedded.redis_server import redis_command, redis_url
-from clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.embedded.redis_server import redis_command, redis_url
+from leakrange.clients.cli.embedded.state import StateFolder
 from leakrange.service.parties import REDIS
 from tests.embedded import wait_for
 

@@ -53,7 +53,12 @@ def test_whole_events_come_out_as_they_went_in_and_half_ones_not_at_all(
 
 def test_an_event_without_a_number_has_that_of_the_one_before() -> None:
     """The end of a run that a controller cannot write down has none."""
-    stream = [*lines(Event(4, "run.running", {})), "event: run.finished", 'data: {"state": "failed"}', ""]
+    stream = [
+        *lines(Event(4, "run.running", {})),
+        "event: run.finished",
+        'data: {"state": "failed"}',
+        "",
+    ]
     assert [event.seq for event in parse(stream)] == [4, 4]
     assert [event.seq for event in parse(stream[4:], after=7)] == [7]
 

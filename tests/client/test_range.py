@@ -125,6 +125,13 @@ def test_what_is_refused_is_raised_as_what_it_is(here: Range, embedded_range: Em
     assert "LEAKRANGE_OPERATOR_KEY" in "".join(caught.value.__notes__)
     with stranger, pytest.raises(InvalidInput, match="where the proxy is"):
         _ = stranger.keys
+    stranger = Range("http://127.0.0.1:9", proxy="http://127.0.0.1:9", local=True)
+    with stranger, pytest.raises(Unauthenticated, match="operator key"):
+        stranger.keys.all()
+    away = Range("http://127.0.0.1:9", proxy="http://127.0.0.1:9", operator_key="key", local=True, hint="go")
+    with away, pytest.raises(Unavailable, match="no answer") as unreachable:
+        away.keys.all()
+    assert unreachable.value.hint == "go"
     with Range("http://127.0.0.1:9", local=True) as nowhere, pytest.raises(Unavailable, match="no answer"):
         nowhere.data()
     with pytest.raises(InvalidInput, match="no address of a server"):

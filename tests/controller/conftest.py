@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from services.controller.main import controller
-from services.controller.server import ControllerServer
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.server import ControllerServer
+from leakrange.services.controller.settings import ControllerSettings
 from tests.databases import Databases
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"

@@ -20,30 +20,36 @@ import redis.asyncio as aioredis
 from fastapi import FastAPI, Request
 from numpy.typing import NDArray
 
-from leakrange.jobs.job import ORDER, REPORTS, FitJob, JobReport, Order, ProbeJob, TrainJob
-from leakrange.jobs.session import Session
+from leakrange.jobs.orders import ORDER, REPORTS, JobReport, Order
+from leakrange.jobs.step import Job
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.jobs.steps.show import ShowJob
+from leakrange.jobs.steps.stream import Session
+from leakrange.jobs.steps.train import TrainJob
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
-from leakrange.service.operators import Edge, Providers, Proxy
+from leakrange.services.controller.engine.graph import RunGraph
+from leakrange.services.controller.range.calls import EdgeCalls, Providers
+from leakrange.services.controller.range.fleet import Fleet
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.served_models import ModelKeeper
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore, get_array, put_array, put_arrays
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.client import NativeClient
 from leakrange.wire.names import PublicNames
+from leakrange.wire.operator import Proxy
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import decode_npy
 from leakrange.wire.transport import HttpxTransport
-from services.controller.range.driver import Driver
-from services.controller.range.fleet import Fleet
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.controller.range.parties import Parties
-from services.controller.range.served_models import ModelKeeper
-from services.controller.settings import ControllerSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.serving import serving
 
 
@@ -158,7 +164,7 @@ class Worker:
         self._redis = aioredis.Redis.from_url(url, decode_responses=True)
         self._models, self._releases = models, releases
         self.ended = False
-        self.done: list[TrainJob | ProbeJob | FitJob] = []
+        self.done: list[Job] = []
         self.members: list[int] = []
         """The places in a pool that every model was trained on."""
 
@@ -191,12 +197,12 @@ class Worker:
         finally:
             await self._redis.aclose()
 
-    def _do(self, job: TrainJob | ProbeJob | FitJob) -> None:
-        if isinstance(job, TrainJob):
+    def _do(self, job: Job) -> None:
+        if isinstance(job, TrainJob | ShowJob):
             record = {"figures": {}, "history": [], "seconds": 1.0, "parameters": 1, "members": self.members}
             self._models.put(f"{job.recipe.digest()}/training.json", orjson.dumps(record))
-            if job.shown is not None:
-                self._answer(job.identity(), job.shown.span.stop - job.shown.span.start)
+            if isinstance(job, ShowJob):
+                self._answer(job.identity(), job.span.stop - job.span.start)
         elif isinstance(job, ProbeJob):
             self._answer(job.identity(), job.samples)
         elif "data" in job.evidence:  # a control of membership, which sees no answers
@@ -236,7 +242,7 @@ class StoodIn:
         journal = Journal(self.run, self.database, News(self.database))
         await journal.begin(self.plan)
         async with asyncio.timeout(120):
-            await Driver(self.run, self.plan, self.parties, journal, self.settings).execute()
+            await RunGraph(self.plan, self.parties, journal, self.settings).execute()
         async with self.database.read() as session:
             results = await Trials(session).of_run(self.run)
         return {str(each["id"]): TrialResult.model_validate(each) for each in results}
@@ -273,7 +279,7 @@ async def stood_in(
             fleet=fleet,
             providers=served,
             proxy=before,
-            edge=Edge(transport, edge_url, key, attempts=1),
+            edge=EdgeCalls(transport, edge_url, key, attempts=1),
             names=PublicNames(key),
             keeper=ModelKeeper(database, served, before, after=3600),
             fleet_secret=settings.fleet_secret,
@@ -283,7 +289,7 @@ async def stood_in(
         )
         async with database.write() as session:
             stored = {"scenario": scenario or {}, "plan": plan.model_dump(mode="json")}
-            run = (await Runs(session).create("stood-in", scenario_yaml="", **stored)).id
+            run = (await RunStore(session).create("stood-in", scenario_yaml="", **stored)).id
         await fleet.start()
         working = asyncio.create_task(worker.work())
         try:

@@ -13,15 +13,15 @@ from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
+from leakrange.services.controller.live.fold import Fold
+from leakrange.services.controller.live.state import RunState
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.events import Events
-from leakrange.store.tables import Event
-from services.controller.live.fold import Fold
-from services.controller.live.state import RunState
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.controller.settings import ControllerSettings
+from leakrange.store.tables import EventRow
 from tests.controller.parties import stood_in
-from tests.controller.test_driver import SCENARIO, planned
+from tests.controller.test_graph import SCENARIO, planned
 
 __all__ = ["Recorded", "recorded_run"]
 
@@ -33,11 +33,11 @@ class Recorded:
     id: str
     scenario: Scenario
     plan: Plan
-    events: list[Event]
+    events: list[EventRow]
     results: dict[str, TrialResult]
     spent: dict[str, int]
 
-    def fold(self, events: Iterable[Event]) -> Fold:
+    def fold(self, events: Iterable[EventRow]) -> Fold:
         """These events of it."""
         made = Fold(self.plan, self.scenario.model_dump(mode="json"))
         for event in events:

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from leakrange.service.operators import Proxy
+from leakrange.services.controller.range.accounts import LedgerLost, RunAccounts
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Ledger
+from leakrange.wire.errors import NotFound
 from leakrange.wire.events import Purpose
+from leakrange.wire.operator import Proxy
 from leakrange.wire.transport import AiohttpTransport
-from services.controller.range.accounts import Accounts, LedgerLost
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.conftest import start_redis
 from tests.controller.conftest import OPERATOR
 from tests.serving import serving
@@ -29,13 +30,13 @@ async def test_no_key_gets_its_budget_twice_when_the_ledger_has_lost_its_data(tm
     await asyncio.to_thread(upgrade, url)
     database, transport = Database(url), AiohttpTransport(timeout=20.0)
     async with database.write() as session:
-        run = (await Runs(session).create("small", scenario_yaml="", scenario={})).id
+        run = (await RunStore(session).create("small", scenario_yaml="", scenario={})).id
     journal = Journal(run, database, News(database))
     server, port = start_redis(tmp_path)
     told = ProxySettings(redis_url=f"redis://127.0.0.1:{port}/0", operator_key=OPERATOR)
     with serving(proxy(told)) as at:
         ledger = Proxy(transport, at, OPERATOR, attempts=12)
-        accounts = Accounts(ledger, journal)
+        accounts = RunAccounts(ledger, journal)
 
         async def key(name: str) -> None:
             await accounts.key(
@@ -64,7 +65,8 @@ async def test_no_key_gets_its_budget_twice_when_the_ledger_has_lost_its_data(tm
             for look in (accounts.begin, accounts.check, accounts.close):
                 with pytest.raises(LedgerLost, match="Start the run again"):
                     await look()
-            assert await ledger.ledger(f"{run}.asked") is None
+            with pytest.raises(NotFound):
+                await ledger.account(f"{run}.asked")
             await accounts.close(within=20.0)
             async with database.read() as session:
                 [entry] = await Ledger(session).of_run(run)

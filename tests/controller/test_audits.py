@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import NOWHERE, OPERATOR, Api, problem, serve
 
 PLAN = {"data": {"name": "digits"}, "labelled": 50}

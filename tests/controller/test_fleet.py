@@ -1,4 +1,4 @@
-"""Jobs sent to the fleet through a real broker; the test is the worker, as `leakrange.jobs.job` has it."""
+"""Jobs sent to the fleet through a real broker; the test is the worker, as `leakrange.jobs.orders` has it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import orjson
 import pytest
 import redis.asyncio as aioredis
 
-from leakrange.jobs.job import CANCEL, LEASE, ORDER, REPORTS, FitJob, JobReport, Order
+from leakrange.jobs.orders import CANCEL, LEASE, ORDER, REPORTS, JobReport, Order
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.services.controller.range import fleet as module
+from leakrange.services.controller.range.fleet import Fleet, FleetJobFailed
 from leakrange.wire.errors import Unavailable
-from services.controller.range import fleet as module
-from services.controller.range.fleet import Fleet, JobFailed
 from tests.conftest import start_redis
 
 
@@ -115,7 +116,7 @@ async def test_a_failure_carries_the_workers_own_words(fleet: Fleet, worker: Wor
     asked = asyncio.create_task(fleet.run(job()))
     await worker.take()
     await worker.report(job(), "failed", "the proxy said no")
-    with pytest.raises(JobFailed, match="the proxy said no"):
+    with pytest.raises(FleetJobFailed, match="the proxy said no"):
         await asked
     again = asyncio.create_task(fleet.run(job()))  # and a later caller has it tried once more
     await worker.take()
@@ -208,7 +209,7 @@ async def test_a_job_that_kills_its_workers_is_given_up(doubting: Fleet, worker:
         await look(doubting)
         await worker.redis.delete(LEASE.format(identity=job().identity()))
         await look(doubting)
-    with pytest.raises(JobFailed, match="5 workers died"):
+    with pytest.raises(FleetJobFailed, match="5 workers died"):
         await asked
     assert await worker.waiting() == 0
 

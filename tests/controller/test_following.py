@@ -10,21 +10,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import event
 
+from leakrange.services.controller import turns
+from leakrange.services.controller.live import service as live_module
+from leakrange.services.controller.live.service import LiveService
+from leakrange.services.controller.live.state import RunState
+from leakrange.services.controller.live.view import LiveView
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.runs import following as module
+from leakrange.services.controller.runs.following import Following
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.engine import Database, DatabaseBusy
 from leakrange.store.events import Events
-from leakrange.store.runs import Runs
-from services.controller import turns
-from services.controller.live import service as live_module
-from services.controller.live.service import LiveService
-from services.controller.live.state import RunState
-from services.controller.live.view import View
-from services.controller.range.news import News
-from services.controller.runs import following as module
-from services.controller.runs.following import Following
-from services.controller.settings import ControllerSettings
+from leakrange.store.runs import RunStore
 from tests.controller.conftest import SCENARIO, Api, problem, serve
 from tests.controller.events import events
-from tests.controller.test_driver import planned
+from tests.controller.test_graph import planned
 from tests.databases import Databases
 
 FOLLOWERS = 60
@@ -40,14 +40,14 @@ async def database(databases: Databases, request: pytest.FixtureRequest) -> Asyn
 async def put(database: Database, count: int, *, over: bool = True) -> str:
     """A run with so many events after the first."""
     async with database.write() as session:
-        run = await Runs(session).create(
+        run = await RunStore(session).create(
             "many", scenario_yaml=SCENARIO, scenario={}, plan=planned(SCENARIO).model_dump(mode="json")
         )
-        await Runs(session).move(run.id, "running")
+        await RunStore(session).move(run.id, "running")
         for number in range(count):
             await Events(session).append(run.id, "run.running", {"message": f"event {number}"})
         if over:
-            await Runs(session).move(run.id, "done")
+            await RunStore(session).move(run.id, "done")
         return run.id
 
 
@@ -138,7 +138,7 @@ async def test_a_moment_is_drawn_once_for_all_who_look(
     monkeypatch.setattr(live_module, "EVERY", 3600.0)
     drawn = []
 
-    def draw(state: RunState, shown: View) -> dict[str, str]:
+    def draw(state: RunState, shown: LiveView) -> dict[str, str]:
         drawn.append(state.seq)
         return {"said": f"{state.seq} {len(shown.text)}"}
 
@@ -177,7 +177,7 @@ async def test_who_finds_all_connections_taken_is_told_to_ask_again(database: Da
         await take_all()
     assert (caught.value.status, caught.value.retry_after) == (503, 1.0)
     async with database.read() as session:
-        assert await Runs(session).tally() == {}
+        assert await RunStore(session).tally() == {}
 
 
 def test_only_so_many_follow(

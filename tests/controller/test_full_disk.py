@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import SCENARIO, Api, problem, serve
 from tests.disks import fill, small_disk
 from tests.embedded import wait_for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,14 +11,15 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Ledger, Trials
+from leakrange.wire.errors import StorageFull
 from leakrange.wire.events import Purpose
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
 from tests.controller.conftest import SCENARIO
 from tests.databases import Databases
 
@@ -41,7 +43,7 @@ async def database(databases: Databases) -> AsyncIterator[Database]:
 async def journal(database: Database, plan: Plan) -> Journal:
     """Of a run that has begun."""
     async with database.write() as session:
-        run = (await Runs(session).create("noted", scenario_yaml="", scenario={})).id
+        run = (await RunStore(session).create("noted", scenario_yaml="", scenario={})).id
     made = Journal(run, database, News(database))
     assert await made.begin(plan)
     return made
@@ -122,6 +124,52 @@ async def test_a_run_with_a_failed_trial_has_failed_and_says_of_what(
         await journal.trial(trial.result.model_copy(update=state))
     await journal.finish()
     async with database.read() as session:
-        run = await Runs(session).get(journal.run)
+        run = await RunStore(session).get(journal.run)
     assert run.state == "failed"
     assert run.error == f"1 of {len(plan.trials)} trials failed; the first: no worker"
+
+
+async def test_what_is_recorded_at_the_same_time_is_told_once_each_and_in_order(
+    journal: Journal, database: Database
+) -> None:
+    names = [f"{number:064x}" for number in range(1300)]
+    await journal.expect("probe", {name: Purpose(probe=name[-4:]) for name in names})
+
+    async def carried_out(name: str) -> None:
+        await journal.dispatch(name, "probe")
+        await asyncio.gather(
+            *(journal.job_done(name, "probe", {"samples": 2}, message=name[-4:], samples=2) for _ in range(2))
+        )
+
+    await asyncio.gather(*map(carried_out, names))
+    async with database.read() as session:
+        events = [
+            event
+            for first in (0, 1000, 2000)
+            for event in await Events(session).after(journal.run, first, limit=1000)
+        ]
+    assert [event.seq for event in events] == list(range(1, 2 + 1 + 2 * 1300))
+    for kind in ("job.started", "job.done"):
+        told_of = [event.data["identity"] for event in events if event.kind == kind]
+        assert sorted(told_of) == names
+    done = next(event.data for event in events if event.kind == "job.done")
+    assert (done["probe"], done["samples"]) == (done["identity"][-4:], 2)
+    assert await journal.done_before() == set(names)
+
+
+async def test_a_change_that_cannot_be_written_fails_all_who_wait_for_it(
+    journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await journal.expect("probe", {"a" * 64: Purpose(), "b" * 64: Purpose()})
+    with monkeypatch.context() as broken:
+        broken.setattr(Jobs, "move_all", _full)
+        outcomes = await asyncio.gather(
+            *(journal.dispatch(name * 64, "probe") for name in "ab"), return_exceptions=True
+        )
+    assert [type(outcome) for outcome in outcomes] == [StorageFull, StorageFull]
+    await journal.dispatch("b" * 64, "probe")
+    assert (await told(journal, database))[-1] == "job.started"
+
+
+async def _full(*_: object) -> set[str]:
+    raise StorageFull("no space left")

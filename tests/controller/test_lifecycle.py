@@ -9,10 +9,11 @@ import httpx
 import orjson
 import redis
 
-from leakrange.jobs.job import CANCEL, ORDER, REPORTS, JobReport, Order, TrainJob
-from services.controller.settings import ControllerSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
+from leakrange.jobs.orders import CANCEL, ORDER, REPORTS, JobReport, Order
+from leakrange.jobs.steps.train import TrainJob
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from tests.controller.conftest import NOWHERE, OPERATOR, TRIALS, Api, serve
 from tests.controller.events import events
 from tests.serving import serving

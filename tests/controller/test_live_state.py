@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from leakrange.scenario.language import parse
-from services.controller.live.boxes import MOST, boxes
-from services.controller.live.fold import Fold
-from services.controller.live.state import WINDOW, Flow
-from services.controller.live.tour import tour
-from services.controller.live.view import view
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.live.boxes import MOST, boxes
+from leakrange.services.controller.live.fold import Fold
+from leakrange.services.controller.live.state import WINDOW, Flow
+from leakrange.services.controller.live.tour import tour
+from leakrange.services.controller.live.view import view, works
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.recorded import Recorded, recorded_run
-from tests.controller.test_driver import SCENARIO, planned
+from tests.controller.test_graph import SCENARIO, planned
 from tests.databases import Databases
 
 
@@ -45,6 +45,24 @@ def test_the_end_is_what_the_run_recorded(recorded: Recorded) -> None:
     assert state.flows["users"].samples + state.flows["attacker"].samples == sum(by_hand.values())
     noisy = [e.data for e in recorded.events if e.kind == "job.done" and e.data.get("defence") == "noisy"]
     assert state.defended.samples == sum(each.get("samples", 0) for each in noisy) > 0
+
+
+def test_how_much_there_is_to_do_is_known_from_the_first_event(recorded: Recorded) -> None:
+    begun = 1 + [event.kind for event in recorded.events].index("run.running")
+    first, end = works(recorded.after(begun)), works(recorded.end)
+    totals = {work.title: work.text.partition(" of ")[2] for work in end if work.title != "Fitting attacks"}
+    assert {"Training", "Serving models", "Users' uploads", "Probing", "Judging trials"} < totals.keys()
+    assert {work.title: work.text.partition(" of ")[2] for work in first} == totals
+    assert (first[0].title, first[0].text, first[0].share) == ("Everything", "0\xa0%", 0.0)
+    assert (end[0].text, end[0].share) == ("100\xa0%", 1.0)
+    half = next(
+        state
+        for state in map(recorded.after, range(len(recorded.events)))
+        if state.began is not None and works(state)[0].share >= 0.5
+    )
+    left = works(half)[0].text.partition(", about ")[2]
+    assert left.endswith("s left")
+    assert 0 < float(left.partition("\xa0")[0]) < half.last - half.began + 1.05  # of seconds
 
 
 def test_whoever_comes_late_sees_what_others_have_seen(recorded: Recorded) -> None:

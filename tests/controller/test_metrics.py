@@ -13,12 +13,13 @@ import redis.asyncio as aioredis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from leakrange.jobs.job import REPORTS, FitJob, JobReport
+from leakrange.jobs.orders import REPORTS, JobReport
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.services.controller.metrics import RangeGauges
+from leakrange.services.controller.range.fleet import Fleet
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
-from services.controller.metrics import Standing
-from services.controller.range.fleet import Fleet
-from services.controller.settings import ControllerSettings
 from tests.conftest import start_redis
 from tests.controller.conftest import TRIALS, Api, problem, serve
 from tests.patience import until
@@ -52,7 +53,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 async def test_the_fleets_queues_and_its_jobs_are_told(empty_redis_url: str, database: Database) -> None:
     registry = CollectorRegistry()
     fleet = Fleet(empty_redis_url, "", registry)
-    standing = Standing(database, fleet, registry)
+    standing = RangeGauges(database, fleet, registry)
 
     async def now() -> dict[tuple[str, ...], float]:
         await standing.refresh()
@@ -91,7 +92,7 @@ async def test_what_cannot_be_read_now_is_left_out(tmp_path: Path, database: Dat
     server, port = start_redis(tmp_path)
     registry = CollectorRegistry()
     fleet = Fleet(f"redis://127.0.0.1:{port}/0", "", registry)
-    standing = Standing(database, fleet, registry)
+    standing = RangeGauges(database, fleet, registry)
     try:
         await standing.refresh()
         assert ("leakrange_controller_queue_waiting", "fit") in told(generate_latest(registry).decode())

@@ -21,12 +21,13 @@ from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.stored_trial import obfuscator_records
+from leakrange.services.controller.engine.engine import Engine
+from leakrange.services.controller.engine.how.fleet import file_hash
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.record import StepRecord
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.files import FolderStore, get_record
 from leakrange.wire.errors import NotFound
-from services.controller.range.models import Models
-from services.controller.range.parties import Parties
-from services.controller.range.together import Once
-from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, problem, serve
 
 DATA = DataSpec(name="quadrants", count=400)
@@ -44,7 +45,7 @@ def test_the_records_of_a_chain_name_the_substitutes_that_each_of_its_obfuscator
     samples = load(DATA)
     for recipe in reversed(recipes):
         save(tmp_path, train_defence(recipe, samples))
-    records = obfuscator_records(chain.spec(), partial(get_record, FolderStore(tmp_path)))
+    records = obfuscator_records(chain, partial(get_record, FolderStore(tmp_path)))
     assert [len(record["substitutes"]) for record in records] == [7, 5]
     labelled = samples.known("train", ("s", "y"))
     for record, recipe in zip(records, recipes, strict=True):
@@ -56,11 +57,11 @@ def test_the_records_of_a_chain_name_the_substitutes_that_each_of_its_obfuscator
 
 def test_where_nothing_was_trained_there_is_no_record_and_a_lost_one_is_told(tmp_path: Path) -> None:
     models = partial(get_record, FolderStore(tmp_path))
-    assert obfuscator_records([], models) == []
-    assert obfuscator_records(DefenceChain.parse([{"gaussian-input": 0.1}]).spec(), models) == []
+    assert obfuscator_records(DefenceChain(), models) == []
+    assert obfuscator_records(DefenceChain.parse([{"gaussian-input": 0.1}]), models) == []
     planned, _ = DefenceChain.parse([hiding(7)]).planned(DATA, seed=2)
     with pytest.raises(NotFound):
-        obfuscator_records(planned.spec(), models)
+        obfuscator_records(planned, models)
 
 
 def test_the_file_of_an_obfuscator_is_known_by_its_hash_and_that_of_another_recipe_is_not(
@@ -69,11 +70,14 @@ def test_the_file_of_an_obfuscator_is_known_by_its_hash_and_that_of_another_reci
     _, recipes = DefenceChain.parse([hiding(7), hiding(5)]).planned(DATA, seed=2)
     folder = save(tmp_path, train_defence(recipes[0], load(DATA)))
     content = (folder / "defence.safetensors").read_bytes()
-    parties = cast(Parties, SimpleNamespace(models=FolderStore(tmp_path)))
     nobody = cast(Any, None)  # is asked for nothing
+    parties = cast(
+        Parties,
+        SimpleNamespace(models=FolderStore(tmp_path), proxy=nobody, keeper=SimpleNamespace(want=nobody)),
+    )
 
     async def hashed(digest: str) -> str:
-        return await Models(parties, nobody, Once(), nobody).file(digest)
+        return await file_hash(Engine(parties, StepRecord("r1")), digest)
 
     assert asyncio.run(hashed(recipes[0].digest())) == hashlib.sha256(content).hexdigest()
     with pytest.raises(NotFound, match=f"no obfuscator {recipes[1].digest()[:12]}"):

@@ -16,31 +16,41 @@ import httpx
 import psutil
 import pytest
 
+from leakrange.load.bench.reads import (
+    LONGEST,
+    MOST,
+    Read,
+    ReadTarget,
+    hostile,
+    reads,
+    scenario,
+    see,
+    standing,
+)
+from leakrange.services.controller import turns
+from leakrange.services.controller.beside import Beside
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.controller.turns import Turns
 from leakrange.store.engine import Database
-from leakrange.store.tables import Run
+from leakrange.store.tables import RunRow
 from leakrange.wire.errors import Unavailable
-from load.bench.reads import LONGEST, MOST, Place, Read, hostile, reads, scenario, see, standing
-from services.controller import turns
-from services.controller.beside import Beside
-from services.controller.settings import ControllerSettings
-from services.controller.turns import Turns
 from tests.controller.conftest import OPERATOR, Api, problem, serve
 from tests.controller.test_views import put
 from tests.report.build import run, trials
 
-READING, DESK = "services.controller.reads", "services.controller.scenarios.desk"
+READING, DESK = "leakrange.services.controller.reads", "leakrange.services.controller.scenarios.desk"
 VIEWER = "0123456789abcdef-viewer-of-the-tests"
 NAMES = [read.name for read in reads("", "", "", "")]
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
+def place() -> Iterator[ReadTarget]:
     with standing(420, 2520) as stood:
         yield stood
 
 
 @pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
-async def test_the_loop_has_its_turns_while_somebody_reads(place: Place, number: int) -> None:
+async def test_the_loop_has_its_turns_while_somebody_reads(place: ReadTarget, number: int) -> None:
     read: Read = await asyncio.to_thread(lambda: place.named(place.reads()[number]))
     seen = await see(place, read)
     assert seen.statuses <= set(read.fine)
@@ -51,7 +61,7 @@ async def test_the_loop_has_its_turns_while_somebody_reads(place: Place, number:
 
 @pytest.mark.parametrize(("text", "valid"), [(scenario(MOST), True), (hostile("draws"), False)])
 def test_a_scenario_as_large_as_any_may_be_is_checked_to_the_end(
-    place: Place, text: str, valid: bool
+    place: ReadTarget, text: str, valid: bool
 ) -> None:
     checked = httpx.post(f"{place.url}/v1/scenario/check", content=text, timeout=120).json()
     assert checked["valid"] is valid
@@ -209,7 +219,7 @@ async def _swell(url: str, run: str) -> None:
     """Give the run a plan that takes a gigabyte to read."""
     database = Database(url)
     async with database.write() as session:
-        stored = await session.get_one(Run, run)
+        stored = await session.get_one(RunRow, run)
         stored.plan = {"trials": [0.5] * 30_000_000}
     await database.close()
 
@@ -243,7 +253,7 @@ def test_viewers_cannot_take_what_is_kept_for_operators(
     settings: Callable[..., ControllerSettings], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     for module in ("reading.process", "scenarios.service", "turns"):
-        monkeypatch.setattr(f"services.controller.{module}.VIEWERS", 0)
+        monkeypatch.setattr(f"leakrange.services.controller.{module}.VIEWERS", 0)
     monkeypatch.setattr(turns, "PATIENCE", 0.05)
     chosen = settings()
     few = [each for each in trials() if each.provider == "digits-regularized"][:4]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.events import Events
-from leakrange.store.tables import Event
+from leakrange.store.tables import EventRow
 from leakrange.wire.events import EVENTS, AccountOpened, JobDone, JobStarted, Purpose, TrialEnded
 from leakrange.wire.keys import api_key
-from services.controller.settings import ControllerSettings
 from tests.controller.conftest import FLEET_SECRET, OPERATOR
 from tests.controller.parties import StoodIn, stood_in
-from tests.controller.test_driver import SCENARIO, planned
+from tests.controller.test_graph import SCENARIO, planned
 from tests.databases import Databases
 
 
@@ -27,7 +27,7 @@ def told(
     return settings(database_url=databases.migrated("sqlite"), redis_url=empty_redis_url)
 
 
-async def heard(run: StoodIn) -> list[Event]:
+async def heard(run: StoodIn) -> list[EventRow]:
     async with run.database.read() as session:
         return list(await Events(session).after(run.run))
 

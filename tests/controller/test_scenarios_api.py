@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from leakrange.load.bench.reads import hostile
 from leakrange.scenario.shipped import shipped
 from leakrange.scenario.yaml_source import MAX_BYTES
-from load.bench.reads import hostile
-from services.controller.scenarios import service
+from leakrange.services.controller.scenarios import service
 from tests.controller.conftest import SCENARIO, TRIALS, Api, problem
 
 ROOT = Path(__file__).parents[2]

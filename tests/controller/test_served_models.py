@@ -18,27 +18,27 @@ from sqlalchemy import update
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.plan import PlannedModel
-from leakrange.service.operators import Edge, Providers, Proxy
+from leakrange.services.controller.engine.engine import Engine
+from leakrange.services.controller.engine.how.fleet import served
+from leakrange.services.controller.range.calls import EdgeCalls, Providers
+from leakrange.services.controller.range.fleet import Fleet
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.served_models import ModelKeeper
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
-from leakrange.store.runs import Runs
-from leakrange.store.tables import Run, now
+from leakrange.store.runs import RunStore
+from leakrange.store.tables import RunRow, now
 from leakrange.wire.names import PublicNames
+from leakrange.wire.operator import Proxy
 from leakrange.wire.runs import State
 from leakrange.wire.transport import AiohttpTransport
-from services.controller.range.dispatch import Dispatch
-from services.controller.range.fleet import Fleet
-from services.controller.range.journal import Journal
-from services.controller.range.models import Models
-from services.controller.range.news import News
-from services.controller.range.parties import Parties
-from services.controller.range.served_models import ModelKeeper
-from services.controller.range.together import Once
-from services.controller.settings import ControllerSettings
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.controller.conftest import FLEET_SECRET, NOWHERE, OPERATOR, serve
 from tests.databases import Databases
 from tests.embedded import wait_for
@@ -95,23 +95,22 @@ class Controller:
     async def begin(self) -> str:
         """A run that is under way."""
         async with self.database.write() as session:
-            made = await Runs(session).create("served", scenario_yaml="", scenario={})
-            await Runs(session).move(made.id, "running")
+            made = await RunStore(session).create("served", scenario_yaml="", scenario={})
+            await RunStore(session).move(made.id, "running")
             return made.id
 
     async def end(self, run: str, state: State = "done") -> None:
         async with self.database.write() as session:
-            assert await Runs(session).move(run, state)
+            assert await RunStore(session).move(run, state)
 
-    def models(self, run: str) -> Models:
-        journal = Journal(run, self.database, News(self.database))
-        return Models(self.parties, journal, Once(), Dispatch(self.parties.fleet, journal))
+    def engine(self, run: str) -> Engine:
+        return Engine(self.parties, Journal(run, self.database, News(self.database)))
 
     async def serve(self, run: str, model: PlannedModel) -> str:
         """Have the model served for the run; its name."""
-        models = self.models(run)
-        await models.served(model)
-        return models.name(model)
+        engine = self.engine(run)
+        await served(engine, model)
+        return engine.name(model)
 
     def keeper(self, after: float) -> ModelKeeper:
         """One that withdraws so many seconds after a run has ended."""
@@ -137,7 +136,7 @@ async def controller(servers: Servers, database_url: str, redis_url: str) -> Asy
             fleet=fleet,
             providers=providers,
             proxy=before,
-            edge=Edge(transport, NOWHERE, OPERATOR, attempts=1),
+            edge=EdgeCalls(transport, NOWHERE, OPERATOR, attempts=1),
             models=FolderStore(servers.models),
             releases=FolderStore(servers.models),
             proxy_for_clients=servers.proxy,
@@ -232,7 +231,7 @@ async def test_what_visitors_try_is_kept_although_its_run_ended_long_ago(
     await controller.end(run)
     async with controller.database.write() as session:
         long_ago = now() - timedelta(hours=2)
-        await session.execute(update(Run).where(Run.id == run).values(finished=long_ago))
+        await session.execute(update(RunRow).where(RunRow.id == run).values(finished=long_ago))
     keeper = controller.keeper(after=3600)
     await keeper.hold(run, name, model.plays)
     wait = await keeper.withdraw_unused()
@@ -273,9 +272,9 @@ async def test_a_run_that_begins_while_its_model_is_withdrawn_gets_it_back(
 
 async def test_users_do_not_see_the_identity_of_an_upload(controller: Controller) -> None:
     """It is made of the model's recipe, which can be guessed."""
-    models, identity = controller.models("run"), "0123456789abcdef" * 4
-    upload = models.upload(identity)
-    assert upload == models.upload(identity) != models.upload(identity[::-1])
+    engine, identity = controller.engine("run"), "0123456789abcdef" * 4
+    upload = engine.upload(identity)
+    assert upload == engine.upload(identity) != engine.upload(identity[::-1])
     assert upload.startswith("run.")
     assert not any(identity[start : start + 8] in upload for start in range(len(identity) - 7))
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from services.controller.live.state import RunState
-from services.controller.live.tour import STEPS, tour
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.live.state import RunState
+from leakrange.services.controller.live.tour import STEPS, tour
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.recorded import Recorded, recorded_run
 from tests.databases import Databases
 

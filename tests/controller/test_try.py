@@ -10,7 +10,7 @@ import yaml
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
-from services.controller.victim.demonstration import demonstrations
+from leakrange.services.controller.victim.demonstration import demonstrations
 from tests.controller.conftest import Api
 
 

@@ -14,19 +14,19 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.limited import under_limits
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
+from leakrange.services.controller.engine.graph import RunGraph
+from leakrange.services.controller.range import offers
+from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.range.offers import Chunk
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.files import put_array
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Trials
 from leakrange.wire.tensors import NPY, encode_npy
-from services.controller.range import offers
-from services.controller.range.driver import Driver
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.controller.range.offers import Chunk
-from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, SCENARIO, Api, problem
 from tests.controller.parties import StoodIn, stood_in
-from tests.controller.test_driver import planned, told
+from tests.controller.test_graph import planned, told
 
 __all__ = ["told"]
 
@@ -56,47 +56,47 @@ def under_load(text: str = ASKED) -> Plan:
 
 
 @asynccontextmanager
-async def driven(run: StoodIn) -> AsyncIterator[tuple[Driver, asyncio.Task[None]]]:
+async def driven(run: StoodIn) -> AsyncIterator[tuple[RunGraph, asyncio.Task[None]]]:
     """The run being driven, until the block ends."""
     journal = Journal(run.run, run.database, News(run.database))
     await journal.begin(run.plan)
-    driver = Driver(run.run, run.plan, run.parties, journal, run.settings)
-    task = asyncio.create_task(driver.execute())
+    graph = RunGraph(run.plan, run.parties, journal, run.settings)
+    task = asyncio.create_task(graph.execute())
     try:
-        yield driver, task
+        yield graph, task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def offered(driver: Driver, chunks: int) -> None:
+async def offered(graph: RunGraph, chunks: int) -> None:
     """Return once so many chunks wait."""
     async with asyncio.timeout(60):
-        while driver.offers.waiting < chunks:  # noqa: ASYNC110 - nobody says when
+        while graph.offers.waiting < chunks:  # noqa: ASYNC110 - nobody says when
             await asyncio.sleep(PAUSE)
 
 
 async def asked(
-    run: StoodIn, driver: Driver, task: asyncio.Task[None], kind: Any = "attribute", most: int = 1000
+    run: StoodIn, graph: RunGraph, task: asyncio.Task[None], kind: Any = "attribute", most: int = 1000
 ) -> list[Chunk]:
     """Take chunks and hand in answers until the run is over, or so many are answered."""
     taken: list[Chunk] = []
     while not task.done() and len(taken) < most:
-        for chunk in driver.offers.take(kind, 1):
+        for chunk in graph.offers.take(kind, 1):
             values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
             put_array(run.parties.releases, f"{chunk.identity}.npy", values)
-            driver.offers.stored(chunk.identity)
+            graph.offers.stored(chunk.identity)
             taken.append(chunk)
         await asyncio.sleep(PAUSE)
     return taken
 
 
 async def test_every_chunk_is_offered_once_and_keys_share_the_budget(told: ControllerSettings) -> None:
-    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
-        await offered(driver, 2 * CHUNKS)
-        taken = await asked(run, driver, task, "botnet")
+    async with stood_in(under_load(), told) as run, driven(run) as (graph, task):
+        await offered(graph, 2 * CHUNKS)
+        taken = await asked(run, graph, task, "botnet")
         await task
-        assert driver.offers.over
+        assert graph.offers.over
         assert len({chunk.identity for chunk in taken}) == len(taken) == 2 * CHUNKS
         assert [chunk.defence for chunk in taken[:4]] in (
             ["none", "noisy"] * 2,
@@ -108,27 +108,25 @@ async def test_every_chunk_is_offered_once_and_keys_share_the_budget(told: Contr
         assert sorted(keys.values()) == [16, 16, 20, 20, 24, 24]  # of 8, 8, ... 8 and 4 in turn
         assert len(keys) == len({chunk.key for chunk in taken}) == 6
         for account, samples in keys.items():
-            entry = await run.parties.proxy.ledger(account)
-            assert entry is not None
-            assert entry["budget"] == samples
+            assert (await run.parties.proxy.account(account)).budget == samples
         assert not [job for job in run.worker.done if job.kind == "probe"]
         assert {chunk.job.under for chunk in taken} == {run.run}
 
 
 async def test_users_get_only_what_is_theirs(told: ControllerSettings) -> None:
-    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
-        await offered(driver, 1)
-        assert driver.offers.take("attribute", 1)[0].role == "attribute"
-        assert driver.offers.take("membership", 9) == driver.offers.take("verification", 9) == []
+    async with stood_in(under_load(), told) as run, driven(run) as (graph, task):
+        await offered(graph, 1)
+        assert graph.offers.take("attribute", 1)[0].role == "attribute"
+        assert graph.offers.take("membership", 9) == graph.offers.take("verification", 9) == []
         assert not task.done()
 
 
 async def test_a_restarted_controller_offers_what_has_no_answers(told: ControllerSettings) -> None:
     async with stood_in(under_load(), told) as run:
-        async with driven(run) as (driver, task):
-            before = await asked(run, driver, task, most=5)
-        async with driven(run) as (driver, task):
-            after = await asked(run, driver, task)
+        async with driven(run) as (graph, task):
+            before = await asked(run, graph, task, most=5)
+        async with driven(run) as (graph, task):
+            after = await asked(run, graph, task)
             await task
         names = [chunk.identity for chunk in before + after]
         assert len(before) == 5
@@ -141,30 +139,30 @@ async def test_a_restarted_controller_offers_what_has_no_answers(told: Controlle
 async def test_what_a_dead_user_has_taken_is_offered_again(
     told: ControllerSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
-        await offered(driver, 4)
-        lost = driver.offers.take("attribute", 3)
-        assert not {each.identity for each in driver.offers.take("attribute", 1)} & {
+    async with stood_in(under_load(), told) as run, driven(run) as (graph, task):
+        await offered(graph, 4)
+        lost = graph.offers.take("attribute", 3)
+        assert not {each.identity for each in graph.offers.take("attribute", 1)} & {
             each.identity for each in lost
         }
         monkeypatch.setattr(offers, "HELD_FOR", -1.0)
-        taken = await asked(run, driver, task)
+        taken = await asked(run, graph, task)
         await task
         assert {each.identity for each in lost} <= {each.identity for each in taken}
 
 
 async def test_a_refusal_fails_the_trials_that_need_it_and_no_others(told: ControllerSettings) -> None:
-    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
+    async with stood_in(under_load(), told) as run, driven(run) as (graph, task):
         refused = False
         while not task.done():
-            for chunk in driver.offers.take("attribute", 1):
+            for chunk in graph.offers.take("attribute", 1):
                 if chunk.defence == "noisy" and not refused:
-                    driver.offers.refused(chunk.identity, "HTTP 429: 0 samples remain")
+                    graph.offers.refused(chunk.identity, "HTTP 429: 0 samples remain")
                     refused = True
                     continue
                 values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
                 put_array(run.parties.releases, f"{chunk.identity}.npy", values)
-                driver.offers.stored(chunk.identity)
+                graph.offers.stored(chunk.identity)
             await asyncio.sleep(PAUSE)
         await task
         async with run.database.read() as session:
@@ -180,18 +178,18 @@ async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_
     told: ControllerSettings,
 ) -> None:
     text = ASKED.replace("keys: 3", "keys: 2, limits: {small: [{kind: global, samples: 32}]}")
-    async with stood_in(under_load(text), told) as run, driven(run) as (driver, task):
-        await offered(driver, 2 * CHUNKS)
+    async with stood_in(under_load(text), told) as run, driven(run) as (graph, task):
+        await offered(graph, 2 * CHUNKS)
         asked_for: dict[str, int] = {}
         while not task.done():
-            for chunk in driver.offers.take("attribute", 1):
+            for chunk in graph.offers.take("attribute", 1):
                 asked_for[chunk.defence] = asked_for.get(chunk.defence, 0) + 1
                 if chunk.defence == "noisy.small" and asked_for["noisy.small"] > 4:
-                    driver.offers.refused(chunk.identity, "HTTP 429", f"{run.run}.honest-s0.noisy.small.0")
+                    graph.offers.refused(chunk.identity, "HTTP 429", f"{run.run}.honest-s0.noisy.small.0")
                     continue
                 values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
                 put_array(run.parties.releases, f"{chunk.identity}.npy", values)
-                driver.offers.stored(chunk.identity)
+                graph.offers.stored(chunk.identity)
             await asyncio.sleep(PAUSE)
         await task
         async with run.database.read() as session:
@@ -213,15 +211,15 @@ async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_
         journal = Journal(run.run, run.database, News(run.database))
         await journal.finish()
         async with run.database.read() as session:
-            ended = await Runs(session).get(run.run)
+            ended = await RunStore(session).get(run.run)
         assert (ended.state, ended.error) == ("done", None)
 
 
 async def test_limits_are_compared_each_with_keys_and_answers_of_its_own(told: ControllerSettings) -> None:
     text = ASKED.replace("keys: 3", "keys: [1, 2], limits: {open: [], shared: [{kind: global, samples: 99}]}")
-    async with stood_in(under_load(text), told) as run, driven(run) as (driver, task):
-        await offered(driver, 8 * CHUNKS)
-        taken = await asked(run, driver, task)
+    async with stood_in(under_load(text), told) as run, driven(run) as (graph, task):
+        await offered(graph, 8 * CHUNKS)
+        taken = await asked(run, graph, task)
         await task
         names = ["", ".2keys", ".shared", ".shared.2keys"]
         keys: dict[str, set[str]] = {}
@@ -233,15 +231,14 @@ async def test_limits_are_compared_each_with_keys_and_answers_of_its_own(told: C
         assert len({chunk.identity for chunk in taken}) == len(taken) == 8 * CHUNKS
         assert {chunk.job.under for chunk in taken} == {f"{run.run}{name}" for name in names}
         for chunk in taken:
-            key = await run.parties.proxy.ledger(chunk.job.account)
+            key = await run.parties.proxy.account(chunk.job.account)
             own = [f"{run.run}.honest-s0.{chunk.defence}.0"] if "shared" in chunk.defence else []
-            assert key is not None
-            assert key["limits"] == own
+            assert key.limits == own
         # what is counted under one defence is nothing to the other
         for defence in ("none", "noisy"):
             for name in names[2:]:
                 limit = await run.parties.proxy.limit(f"{run.run}.honest-s0.{defence}{name}.0")
-                assert (limit["kind"], limit["samples"]) == ("global", 99)
+                assert (limit.kind, limit.model_extra) == ("global", {"samples": 99})
         async with run.database.read() as session:
             found = await Trials(session).of_run(run.run)
         ended = {(each["defence"], each["budget"], each["state"]) for each in found}
@@ -251,11 +248,11 @@ async def test_limits_are_compared_each_with_keys_and_answers_of_its_own(told: C
 
 async def test_honest_users_are_counted_as_the_scenario_says(told: ControllerSettings) -> None:
     text = ASKED.replace("botnet: 1}, keys: 3", "honest: 1}, counting: leased")
-    async with stood_in(under_load(text), told) as run, driven(run) as (driver, _):
-        await offered(driver, 2 * CHUNKS)
+    async with stood_in(under_load(text), told) as run, driven(run) as (graph, _):
+        await offered(graph, 2 * CHUNKS)
         names = [f"{run.run}.honest.honest-s0.{defence}" for defence in ("none", "noisy")]
-        keys = [await run.parties.proxy.ledger(name) for name in names]
-        assert [key and key["counting"] for key in keys] == ["leased", "leased"]
+        keys = [await run.parties.proxy.account(name) for name in names]
+        assert [key.counting for key in keys] == ["leased", "leased"]
 
 
 # --- the API ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 It has a run that is done, and one that was going on.
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.controller.settings import ControllerSettings
-from tests.controller.conftest import Api, serve
+from leakrange.scenario.plan import FORM
+from leakrange.services.controller.settings import ControllerSettings
+from tests.controller.conftest import TRIALS, Api, serve
 
 OLDER = Path(__file__).parents[1] / "older" / "controller.sql"
 DONE, BEGUN = "20261122-141112-b82a12", "20261122-141230-c82bfc"
@@ -69,3 +71,27 @@ def test_its_scenario_can_be_run_again(upgraded: Api) -> None:
     assert (again["trials"], again["models"]) == (6, 2)
     assert upgraded.get(f"/v1/runs/{again['id']}/results")["environment"]["training loop"] == "version 1"
     upgraded.cancel(again["id"])
+
+
+def test_a_plan_that_names_too_little_for_this_version_can_be_read_and_not_carried_out(
+    settings: Callable[..., ControllerSettings], tmp_path: Path
+) -> None:
+    file = tmp_path / "range.sqlite"
+    mine = settings(database_url=f"sqlite:///{file}")
+    with serve(mine) as url, httpx.Client(base_url=url, timeout=90) as client:
+        run = Api(client).start()
+    with sqlite3.connect(file) as connection:
+        ((plan,),) = connection.execute("SELECT plan FROM runs").fetchall()
+        assert json.loads(plan)["form"] == FORM
+        older = json.dumps({part: value for part, value in json.loads(plan).items() if part != "form"})
+        connection.execute("UPDATE runs SET plan = ?", (older,))
+    connection.close()
+    with serve(mine) as url, httpx.Client(base_url=url, timeout=90) as client:
+        api = Api(client)
+        with client.stream("GET", f"/v1/runs/{run}/events") as events:
+            for _ in events.iter_lines():  # ends with the run
+                pass
+        view = api.get(f"/v1/runs/{run}")
+        assert view["state"] == "failed"
+        assert view["error"].endswith("this one cannot go on with it: run its scenario again")
+        assert len(api.get(f"/v1/runs/{run}/results")["trials"]) == TRIALS

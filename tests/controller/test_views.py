@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from leakrange.load.bench.stored import store
 from leakrange.scenario.results import RunResults
+from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.engine import Database
-from load.bench.stored import store
-from services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, problem, serve
 from tests.report.build import run, trials
 from tests.report.reconstructed import reconstructed

@@ -12,9 +12,9 @@ from PIL import Image
 
 from leakrange.data import folders
 from leakrange.data.folders import compacted, draw_pictures, person_folders, read_pictures, text_lines
-from leakrange.data.loading import resized
 from leakrange.data.people import Casting
 from leakrange.wire.errors import DataUnavailable, InvalidInput
+from leakrange.wire.pictures import resized
 from tests.data.albums import CASTING, COUNTS, album, lay, shuffle_listings
 
 NAMES = [f"p{number:02d}" for number in range(len(COUNTS))]

@@ -13,9 +13,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from leakrange.data import SPLITS, Attribute, datasets, fingerprint, load
-from leakrange.data.loading import resized
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
+from leakrange.wire.pictures import resized
 
 ALWAYS = ("diabetes", "digits", "quadrants", "synthfaces", "synthmotion", "synthtable")
 

@@ -22,9 +22,9 @@ from pydantic import SecretStr
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from clients.cli.main import app
-from services.controller.main import controller
-from services.controller.settings import ControllerSettings
+from leakrange.clients.cli.main import app
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.settings import ControllerSettings
 from tests.docs.blocks import ROOT
 from tests.federation import flower
 
@@ -71,7 +71,7 @@ def _python(words: list[str]) -> None:
         assert (ROOT / words[0]).exists(), words
         return
     module, given = words[1], words[2:]
-    if module == "services.federation":
+    if module == "leakrange.services.federation":
         _federation(given)
         return
     parse = argparse.ArgumentParser.parse_args
@@ -95,9 +95,9 @@ def _python(words: list[str]) -> None:
 FEDERATION_HELP = """
 import runpy, sys
 for command in ("run", "superlink", "supernode", "enrol"):
-    sys.argv = ["services.federation", command, "--help"]
+    sys.argv = ["leakrange.services.federation", command, "--help"]
     try:
-        runpy.run_module("services.federation", run_name="__main__")
+        runpy.run_module("leakrange.services.federation", run_name="__main__")
     except SystemExit:
         print("\\f")
 """

@@ -30,6 +30,8 @@ ONLY_COMPILED = {"docs/samples.md": "needs torchaudio, and recordings that nobod
 """Python that is not run, and why."""
 TESTED_ELSEWHERE = {
     "docs/editor.md": "tests/controller/test_scenarios_api.py",
+    "docs/extend/encoding.md": "tests/registry/test_own_encoding.py",
+    "docs/extend/step.md": "tests/registry/test_own_step.py",
     "docs/victim.md": "tests/range/test_victim.py",
 } | {
     f"docs/extend/{page}.md": "tests/registry/test_own_package.py"
@@ -95,7 +97,7 @@ def _show(words: list[str], tmp_path: Path) -> None:
         "leakrange up --detached",
         "leakrange run scenarios/nowhere.yaml",
         "make nothing",
-        "python -m load.bench.proxy --fast",
+        "python -m leakrange.load.bench.proxy --fast",
         "python load/nothing.py",
         "docker compose up postgresql",
         "kubectl apply -k infra/kubernetes/nowhere",

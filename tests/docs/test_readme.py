@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clients.cli.embedded.ports import DEFAULT_BASE, names
+from leakrange.clients.cli.embedded.ports import DEFAULT_BASE, names
 from tests.docs.blocks import ROOT
 
 

@@ -21,7 +21,7 @@ from leakrange.data import datasets
 from leakrange.defences.chain import STAGES
 from leakrange.metrics.registry import metrics
 from leakrange.providers.behaviours import behaviours
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.browsers import chromium, needs_chromium
 from tests.docs.blocks import ROOT
 
@@ -124,4 +124,4 @@ def test_every_variable_is_described(built: Path) -> None:
     page = (built / "reference/variables.html").read_text()
     described = set(re.findall(r"<code>LEAKRANGE_(\w+)</code>", page))
     assert {name.upper() for name in ControllerSettings.model_fields} <= described
-    assert "How many edge-client sessions are under way at a time." in page
+    assert "The number of edge-client sessions that are under way at a time." in page

@@ -8,10 +8,10 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from clients.edge.main import create_edge
-from clients.edge.settings import EdgeSettings
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
+from leakrange.clients.edge.main import create_edge
+from leakrange.clients.edge.settings import EdgeSettings
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
 from tests.provider.tiny import save_model
 from tests.serving import serving
 

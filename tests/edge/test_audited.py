@@ -80,7 +80,7 @@ def test_a_model_that_cannot_be_audited_is_not_enrolled(fresh: httpx.Client, ser
 
 
 def test_the_plan_of_a_device_comes_from_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from clients.edge.settings import EdgeSettings
+    from leakrange.clients.edge.settings import EdgeSettings
 
     monkeypatch.setenv("LEAKRANGE_AUDIT", MOVED.model_dump_json())
     assert EdgeSettings(operator_key=KEY).audit == MOVED

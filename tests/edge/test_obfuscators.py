@@ -20,10 +20,10 @@ from leakrange.defences.artifact import load as load_artifact
 from leakrange.defences.artifact import save
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import train_defence
+from leakrange.services.proxy.main import proxy as create_proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
-from services.proxy.main import proxy as create_proxy
-from services.proxy.settings import ProxySettings
 from tests.edge.conftest import KEY, OPERATOR, edge_app
 from tests.edge.recording import Tap, tapping
 from tests.edge.test_edge import DATA, order, play, problem

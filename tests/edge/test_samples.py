@@ -14,10 +14,10 @@ from pydantic import SecretStr
 from leakrange.data import load
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
+from leakrange.services.proxy.main import proxy as create_proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
-from services.proxy.main import proxy as create_proxy
-from services.proxy.settings import ProxySettings
 from tests.edge.conftest import KEY, OPERATOR
 from tests.edge.test_edge import DATA, order, play, problem
 from tests.serving import serving

@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 from pydantic import SecretStr
 
+from leakrange.services.proxy.main import proxy as create_proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.names import upload_name
-from services.proxy.main import proxy as create_proxy
-from services.proxy.settings import ProxySettings
 from tests.edge.conftest import KEY, OPERATOR, edge_app
 from tests.edge.test_edge import order, play, problem
 from tests.serving import serving

@@ -11,10 +11,10 @@ import httpx
 import numpy as np
 import pytest
 
-from leakrange.jobs.job import LEASE
+from leakrange.jobs.orders import LEASE
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.tensors import encode_npy
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.attacker.fleet import Fleet, probe_job
 from tests.attacker.upstream import Upstream
 from tests.faults.clock import ClockedRedis, clocked_redis

@@ -36,10 +36,10 @@ GRACE = 10.0
 ENDED = (0, -signal.SIGTERM)
 """What parties end with that were told to: uvicorn passes the signal on when it has done its work."""
 PARTIES = {
-    "proxy": ("services.proxy", "POST", "/admin/keys"),
-    "provider": ("services.provider", "PUT", "/v1/operator/models/digits"),
-    "edge": ("clients.edge", "POST", "/v1/sessions"),
-    "controller": ("services.controller", "POST", "/v1/runs"),
+    "proxy": ("leakrange.services.proxy", "POST", "/admin/keys"),
+    "provider": ("leakrange.services.provider", "PUT", "/v1/operator/models/digits"),
+    "edge": ("leakrange.clients.edge", "POST", "/v1/sessions"),
+    "controller": ("leakrange.services.controller", "POST", "/v1/runs"),
 }
 """The module that starts each, and what it reads a body for."""
 

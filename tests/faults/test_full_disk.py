@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, ProbeJob, TrainJob
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.jobs.steps.train import TrainJob
 from leakrange.providers.artifact_files import find_whole
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.store.files import FolderStore, get_array, get_arrays
 from leakrange.wire.keys import api_key
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, fleet_on, probe_job
 from tests.attacker.test_training import train_job
 from tests.attacker.upstream import Upstream, answers

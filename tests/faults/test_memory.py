@@ -12,8 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import NetSpec, Schedule
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.store.files import get_arrays, put_array
 from leakrange.wire.digests import digest
 from tests.attacker.fleet import FACES, Fleet, children, fleet_on, has_torch

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import redis
 
-from clients.cli.embedded.process import kill_group
-from clients.cli.embedded.redis_server import redis_url
-from clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.embedded.process import kill_group
+from leakrange.clients.cli.embedded.redis_server import redis_url
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.services.proxy.main import proxy
 from leakrange.wire.tensors import encode_npy
-from services.proxy.main import proxy
 from tests.cli.test_redis_server import free_port
 from tests.cli.test_redis_server import serving as redis_serving
 from tests.embedded import EmbeddedRange, wait_for

@@ -129,7 +129,9 @@ class Running:
 
 
 @contextmanager
-def started(folder: Path, *arguments: str, module: str = "services.federation") -> Iterator[Running]:
+def started(
+    folder: Path, *arguments: str, module: str = "leakrange.services.federation"
+) -> Iterator[Running]:
     """A command of the federation, which is killed at the end."""
     number = len([*folder.glob("*.log")])
     log, home = folder / f"{number}-{arguments[0]}.log", folder / f"home-{number}"
@@ -177,7 +179,7 @@ def superlink(folder: Path) -> Iterator[SuperLink]:
 
 def enrolled(link: Path, *keys: Path) -> dict[str, int]:
     """Enrol these public keys at the SuperLink of that folder; gives all numbers, by fingerprint."""
-    ran(["-m", "services.federation", "enrol", *map(str, keys), "--link", str(link)], link.parent)
+    ran(["-m", "leakrange.services.federation", "enrol", *map(str, keys), "--link", str(link)], link.parent)
     numbers: dict[str, int] = json.loads((link / "keys" / "devices.json").read_text())
     return numbers
 

@@ -17,13 +17,13 @@ from flwr.clientapp import ClientApp
 
 from leakrange.federation.updates import Update
 from leakrange.jobs.recipe import TrainingRecipe
-from services.federation import client_app, simulation
-from services.federation.messages import asked, update_message
-from services.federation.server import Patience
+from leakrange.services.federation import client_app, simulation
+from leakrange.services.federation.messages import read_task, update_message
+from leakrange.services.federation.server import Patience
 
 
 def train(message: Message, context: Context) -> Message:
-    _, shared, device, number, _ = asked(message)
+    _, shared, device, number, _ = read_task(message)
     if device == 0:
         del message.content["task"]
         return client_app.train(message, context)
@@ -70,7 +70,7 @@ def main() -> None:
     simulation.federate = lambda grid, *given: federate(Damaging(grid), *given)
     recipe = TrainingRecipe.model_validate_json(Path(sys.argv[1]).read_bytes())
     trained = simulation.simulate(recipe, 7, Patience(gather=60.0, answer=60.0), processes=1)
-    sys.stdout.write(json.dumps({"history": trained.history, **trained.told}) + "\n")
+    sys.stdout.write(json.dumps({"history": trained.history, **trained.record}) + "\n")
 
 
 if __name__ == "__main__":

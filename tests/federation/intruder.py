@@ -41,7 +41,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from leakrange.federation.updates import Update
-from services.federation.messages import asked, update_message
+from leakrange.services.federation.messages import read_task, update_message
 
 HONEST = {0: 0.1, 1: 0.3}
 """How far the honest devices move every parameter."""
@@ -122,7 +122,7 @@ class Device:
 
 
 def update(message: Message, moved: float = 0.0, samples: int = SAMPLES, **figures: float) -> Message:
-    _, shared, device, _, _ = asked(message)
+    _, shared, device, _, _ = read_task(message)
     moves = {name: value + np.float32(moved) for name, value in shared.items()}
     return update_message(Update(device, samples, moves, {"loss": 1.0, **figures}), message)
 
@@ -136,7 +136,7 @@ def with_arrays(message: Message, change: Callable[[str, Array], Array]) -> Mess
 
 
 def honest(device: Device, message: Message) -> None:
-    device.send(update(message, HONEST[asked(message)[2]]))
+    device.send(update(message, HONEST[read_task(message)[2]]))
 
 
 def another_root(device: Device, message: Message) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from leakrange.data import load
 from leakrange.defences.extractor_training import finished
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import FederatedDevices
 from leakrange.defences.outcome import TrainedDefence
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.updates import Arrays, Lost, Update
@@ -74,7 +74,7 @@ def test_rounds_between_processes_are_those_of_one_process_and_survive_killed_de
 def expected(wanted: TrainingRecipe) -> tuple[Rounds, TrainedDefence]:
     """The same rounds in this process, of which the second loses the killed devices."""
     torch.set_num_threads(1)
-    devices = Devices(wanted, load(wanted.data))
+    devices = FederatedDevices(wanted, load(wanted.data))
     rounds = Rounds(devices.federation, devices.initial(), wanted.seed)
     states: dict[int, Arrays] = {}
     while not rounds.over:

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from leakrange.data import load
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import FederatedDevices
 from leakrange.federation.aggregation import fedavg
 from leakrange.federation.updates import Update
 from tests.federation.flower import (
@@ -58,7 +58,8 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SuperLink]:
 
 def new_devices(*folders: Path) -> list[Path]:
     """The private keys of new devices, each with the public one beside it."""
-    make = "import sys; from pathlib import Path; from services.federation.keys import device_key as make"
+    keys = "leakrange.services.federation.keys"
+    make = f"import sys; from pathlib import Path; from {keys} import device_key as make"
     ran(["-c", f"{make}; [make(Path(each)) for each in sys.argv[1:]]", *map(str, folders)], ROOT)
     return [folder / "device.key" for folder in folders]
 
@@ -149,7 +150,7 @@ def test_a_device_is_let_in_when_it_is_enrolled_and_until_another_has_its_place(
     assert enrolled(link.folder, one.with_suffix(".pub")) == numbers
     assert joins(one) == 200
     assert joins(one) == 200  # it comes back
-    enrol = ["-m", "services.federation", "enrol", str(third.with_suffix(".pub")), "--device", "0"]
+    enrol = ["-m", "leakrange.services.federation", "enrol", str(third.with_suffix(".pub")), "--device", "0"]
     ran([*enrol, "--link", str(link.folder)], tmp_path)
     assert joins(one) == 503
     assert joins(third) == 200
@@ -159,7 +160,15 @@ def test_what_is_no_public_key_is_not_enrolled(link: SuperLink, tmp_path: Path) 
     """A private key is not written to the screen either."""
     [private] = new_devices(tmp_path / "device")
     done = subprocess.run(
-        [str(python()), "-m", "services.federation", "enrol", str(private), "--link", str(link.folder)],
+        [
+            str(python()),
+            "-m",
+            "leakrange.services.federation",
+            "enrol",
+            str(private),
+            "--link",
+            str(link.folder),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -174,7 +183,16 @@ def test_a_federation_in_which_nobody_learned_stores_nothing(link: SuperLink, tm
     (tmp_path / "recipe.json").write_text(recipe(devices=3, rounds=1, pretraining=0).model_dump_json())
     run = ["run", str(tmp_path / "recipe.json"), "--models", str(tmp_path / "models")]
     done = subprocess.run(
-        [str(python()), "-m", "services.federation", *run, "--link", str(link.folder), "--gather", "0"],
+        [
+            str(python()),
+            "-m",
+            "leakrange.services.federation",
+            *run,
+            "--link",
+            str(link.folder),
+            "--gather",
+            "0",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -198,7 +216,7 @@ def test_what_hostile_devices_send_changes_neither_the_result_nor_other_devices(
         where = [link.address, str(link.certificate), *map(str, folders)]
         with started(tmp_path, "train", *where, module=INTRUDER) as intruders:
             until(lambda: '"ready": 13' in intruders.log())
-            run = ["-m", "services.federation", "run", str(tmp_path / "recipe.json")]
+            run = ["-m", "leakrange.services.federation", "run", str(tmp_path / "recipe.json")]
             models = ["--models", str(tmp_path / "models"), "--link", str(link.folder)]
             ran([*run, *models, "--gather", "240", "--answer", "30"], tmp_path)
             said = [json.loads(line) for line in intruders.log().splitlines()]
@@ -238,7 +256,7 @@ def same_as_averaged(folder: Path, wanted: Any) -> bool:
     from safetensors.numpy import load_file
 
     torch.set_num_threads(1)
-    shared = Devices(wanted, load(wanted.data)).initial()
+    shared = FederatedDevices(wanted, load(wanted.data)).initial()
     for _ in range(2):
         moved = ({name: value + np.float32(by) for name, value in shared.items()} for by in (0.1, 0.3))
         shared = fedavg([Update(device, 5, values) for device, values in enumerate(moved)])

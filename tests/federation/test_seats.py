@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from services.federation.seats import seats
+from leakrange.services.federation.seats import seats
 
 
 @dataclass

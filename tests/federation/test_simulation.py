@@ -9,7 +9,7 @@ import torch
 
 from leakrange.data import load
 from leakrange.defences.extractor_training import train_extractor
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import FederatedDevices
 from leakrange.federation.rounds import Rounds
 from tests.federation.flower import ROOT, needs_flower, python, ran, recipe, same_extractor
 
@@ -21,7 +21,14 @@ def test_the_simulation_makes_the_same_file_as_one_process_and_only_once(tmp_pat
     twice = ",".join([wanted.model_dump_json()] * 2)
     (tmp_path / "recipes.json").write_text(f"[{twice}]")
     models = tmp_path / "models"
-    command = ["-m", "services.federation", "run", str(tmp_path / "recipes.json"), "--processes", "2"]
+    command = [
+        "-m",
+        "leakrange.services.federation",
+        "run",
+        str(tmp_path / "recipes.json"),
+        "--processes",
+        "2",
+    ]
     _, told = ran([*command, "--models", str(models)], tmp_path)
     assert told.count('"event": "round"') == 3
     assert told.count('"event": "stored"') == 1
@@ -35,7 +42,7 @@ def test_the_simulation_makes_the_same_file_as_one_process_and_only_once(tmp_pat
     record = json.loads((folder / "training.json").read_text())
     for told, entry in zip(record["history"], here.history, strict=True):
         assert without_seconds(told) == pytest.approx(without_seconds(entry), abs=1e-5)
-    assert record["federation"] == here.told["federation"]
+    assert record["federation"] == here.record["federation"]
 
 
 @pytest.mark.slow
@@ -65,7 +72,7 @@ def test_devices_that_fail_lie_or_die_do_not_spoil_a_round(tmp_path: Path) -> No
     }.items():
         assert reason in told[1, device]["reason"]
     torch.set_num_threads(1)
-    devices = Devices(wanted, load(wanted.data))
+    devices = FederatedDevices(wanted, load(wanted.data))
     rounds = Rounds(devices.federation, devices.initial(), wanted.seed)
     first, kept = devices.train(rounds.shared, {5: None}, 0)[5]
     rounds.close([first])
@@ -84,7 +91,7 @@ def test_what_is_not_done_over_flower_is_refused_before_anything_is_trained(tmp_
     content = f"[{plain.model_dump_json()}, {secure.model_dump_json()}]"
     for given, reason in ((content, "no secure aggregation"), ("[", "no JSON")):
         (tmp_path / "recipes.json").write_text(given)
-        command = ["-m", "services.federation", "run", str(tmp_path / "recipes.json")]
+        command = ["-m", "leakrange.services.federation", "run", str(tmp_path / "recipes.json")]
         done = subprocess.run(
             [str(python()), *command, "--models", str(tmp_path / "models")],
             cwd=ROOT,

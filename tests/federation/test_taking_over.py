@@ -18,8 +18,8 @@ from leakrange.defences import artifact
 from leakrange.defences.extractor_training import train_extractor
 from leakrange.defences.outcome import TrainedDefence
 from leakrange.providers.artifact_files import DEFENCE, RECORD
+from leakrange.services.federation.taking_over import take_over
 from leakrange.wire.errors import InvalidArtifact
-from services.federation.taking_over import take_over
 from tests.federation.flower import recipe
 
 WANTED = recipe(devices=2, share=1.0, rounds=1, pretraining=0, local_epochs=1)

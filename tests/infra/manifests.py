@@ -14,13 +14,13 @@ import yaml
 
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import Party, parties
-from services.attacker.celery_app import TASKS
+from leakrange.services.attacker.task import tasks
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "infra" / "kubernetes"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 DECLARED = {party.name: party for party in parties(behaviours())}
-QUEUES = [task.kind for task in TASKS]
+QUEUES = list(dict.fromkeys(task.step.queue for task in tasks.values()))
 OVERLAYS = ("cpu", "gpu", "rabbitmq")
 
 Made = dict[str, Any]

@@ -150,7 +150,9 @@ def test_orders_for_a_federation_come_from_the_superlinks_own_address_alone(
 ) -> None:
     """Who reaches them may run programs, so no network leads there: one container shares the SuperLink's."""
     images = (ROOT / "infra" / "docker" / "Dockerfile").read_text()
-    [superlink] = re.findall(r'(?m)^CMD (\["python", "-m", "services.federation", "superlink".*\])$', images)
+    [superlink] = re.findall(
+        r'(?m)^CMD (\["python", "-m", "leakrange.services.federation", "superlink".*\])$', images
+    )
     assert "command" not in services["superlink"]
     assert json.loads(superlink)[4:] == [
         *("/data/federation", "--host", "0.0.0.0", "--port", "8000", "--name", "superlink")

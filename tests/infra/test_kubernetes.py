@@ -8,13 +8,13 @@ import json
 import pytest
 import yaml
 
-from clients.edge.settings import EdgeSettings
+from leakrange.clients.edge.settings import EdgeSettings
 from leakrange.service.parties import SERVERS
-from services.attacker.celery_app import TASKS
-from services.attacker.settings import FleetSettings
-from services.controller.settings import ControllerSettings
-from services.provider.settings import ProviderSettings
-from services.proxy.settings import ProxySettings
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.attacker.task import tasks
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.settings import ProxySettings
 from tests.infra.manifests import (
     COMPOSE,
     DECLARED,
@@ -118,16 +118,17 @@ def test_each_queue_has_workers_of_its_own_scaled_by_its_length(
 ) -> None:
     scaled = of_kind(made[overlay], "ScaledObject")
     assert scaled.keys() == {f"fleet-{queue}" for queue in QUEUES}
-    for task in TASKS:
-        name = f"fleet-{task.kind}"
+    for task in tasks.values():
+        queue = task.step.queue
+        name = f"fleet-{queue}"
         [container] = pods(made[overlay])[name]["spec"]["containers"]
-        assert container["command"][:5] == ["python", "-m", "services.attacker", "--queues", task.kind]
+        assert container["command"][:5] == ["python", "-m", "leakrange.services.attacker", "--queues", queue]
         spec = scaled[name]["spec"]
         assert spec["scaleTargetRef"] == {"name": name}
         assert "replicas" not in of_kind(made[overlay], "Deployment")[name]["spec"]  # KEDA's to say
         [trigger] = spec["triggers"]
         key, kind = ("queueName", "rabbitmq") if overlay == "rabbitmq" else ("listName", "redis")
-        assert (trigger["type"], trigger["metadata"][key]) == (kind, task.kind)
+        assert (trigger["type"], trigger["metadata"][key]) == (kind, queue)
         # Who is told to end has the time that the longest job may take.
         grace = pods(made[overlay])[name]["spec"]["terminationGracePeriodSeconds"]
         assert grace > task.seconds
@@ -208,7 +209,7 @@ def test_every_server_is_probed_where_it_answers(made: dict[str, list[Made]]) ->
         for name in deployed(party):
             [container] = pods(made["cpu"])[name]["spec"]["containers"]
             if party.queues:
-                health = ["python", "-m", "services.attacker.healthcheck"]
+                health = ["python", "-m", "leakrange.services.attacker.healthcheck"]
                 assert container["livenessProbe"]["exec"]["command"] == health
                 # A worker says nothing while Redis is away, and must not lose hours of training for it.
                 assert (

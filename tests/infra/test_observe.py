@@ -13,15 +13,15 @@ import yaml
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from clients.edge.main import create_edge
-from clients.edge.settings import EdgeSettings
-from services.attacker.metrics import JobMetrics
-from services.controller.main import controller
-from services.controller.settings import ControllerSettings
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
+from leakrange.clients.edge.main import create_edge
+from leakrange.clients.edge.settings import EdgeSettings
+from leakrange.services.attacker.metrics import JobMetrics
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
@@ -57,7 +57,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, frozenset[str]]:
         for collector in list(registry._collector_to_names):
             labels = getattr(collector, "_labelnames", None)
             if labels is None:  # the proxy's own collectors
-                labels = collector._told[2]  # type: ignore[attr-defined]
+                labels = collector._description[2]  # type: ignore[attr-defined]
             for family in collector.describe() if hasattr(collector, "describe") else collector.collect():
                 for suffix in suffixes[family.type]:
                     found[family.name + suffix] = frozenset(labels)

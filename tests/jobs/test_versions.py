@@ -9,8 +9,9 @@ from leakrange.attacks.kinds import kinds
 from leakrange.data import datasets
 from leakrange.jobs import versions
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import AuditJob, FitJob
 from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.jobs.steps.audit import AuditJob
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import metrics
 from leakrange.nets import nets
 from leakrange.providers import student

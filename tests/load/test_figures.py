@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from load.bench import board, risk, verdicts
-from load.bench.fleet import an_hour
-from load.bench.harness import Figures
-from load.bench.proxy import Case, rows_of
-from load.exactness import CASES, exactly_counted, exactly_paid
-from load.kill_drill import SAMPLES, mistakes
+from leakrange.load.bench import board, risk, verdicts
+from leakrange.load.bench.fleet import an_hour
+from leakrange.load.bench.harness import Figures
+from leakrange.load.bench.proxy import ProxyCase, rows_of
+from leakrange.load.exactness import CASES, exactly_counted, exactly_paid
+from leakrange.load.kill_drill import SAMPLES, mistakes
 
 
 def account(name: str, spent: int, **more: int) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_a_run_ends_as_if_nobody_had_been_killed_or_not(
 
 
 def test_a_page_may_be_slow_in_neither_way() -> None:
-    fast = board.Round(900.0, 950.0, 1000.0, 1500.0, 1999.0, 20.0, 3e4, 3e5)
+    fast = board.PageTimes(900.0, 950.0, 1000.0, 1500.0, 1999.0, 20.0, 3e4, 3e5)
     assert not board.slow(fast)
     assert board.slow(replace(fast, interactive=2000.0))
     assert board.slow(replace(fast, server=1000.0))
@@ -122,7 +122,7 @@ def test_one_null_run_of_twenty_may_say_that_something_leaks_and_hardly_more() -
 
 SPEND = """
 from types import SimpleNamespace
-from load.query_budget import report, tally
+from leakrange.load.query_budget import report, tally
 for status, left in {answers}:
     tally.take(status, {{"RateLimit-Remaining": str(left), "RateLimit-Limit": "100"}}, 8)
 environment = SimpleNamespace(process_exit_code=None)
@@ -161,7 +161,7 @@ def test_ratios_are_ours_to_the_others() -> None:
         "against": [Figures(300.0, 4.0, 9.0, 9.0)],
         "round": [Figures(400.0, 1.0, 4.0, 8.0)],
     }
-    rows = {row.side: row for row in rows_of(Case(1, "application/x-npy", 4), figures)}
+    rows = {row.side: row for row in rows_of(ProxyCase(1, "application/x-npy", 4), figures)}
     ours = rows["round"]
     assert (ours.cpu_to_nginx, ours.added_to_nginx, ours.cpu_of_other) == pytest.approx((2.0, 3.0, 0.25))
     assert (ours.added_p50, ours.added_p99, ours.per_core) == pytest.approx((3.0, 6.0, 1000.0))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from load.bench.light import ask
+from leakrange.load.bench.light import ask
 from tests.serving import serving
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakrange.attacks.attack import Evidence, Inference
-from load.bench.verdicts import outcomes
+from leakrange.load.bench.verdicts import outcomes
 
 RUNS = range(40)
 

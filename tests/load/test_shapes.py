@@ -2,8 +2,8 @@
 
 from typing import get_args
 
+from leakrange.load.shapes import SHAPES
 from leakrange.scenario.load import Shape
-from load.shapes import SHAPES
 
 
 def users(kind: str, times: list[float], peak: int = 20, **parameters: float) -> list[int]:

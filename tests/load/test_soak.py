@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from load.soak.processes import Held, look
-from load.soak.verdict import Growth, Soak, growth, mistakes
+from leakrange.load.soak.processes import ProcessUse, look
+from leakrange.load.soak.verdict import Growth, Soak, growth, mistakes
 
-IDLE = {"proxy": Held(90.0, 46, 35), "provider": Held(300.0, 33, 19)}
+IDLE = {"proxy": ProcessUse(90.0, 46, 35), "provider": ProcessUse(300.0, 33, 19)}
 
 
 def seen(proxy: np.ndarray) -> Soak:
     """A soak in which all is well, but for the memory of the proxy."""
     samples = [
-        (float(at), {"proxy": Held(value, 60, 49), "provider": Held(300.0, 50, 36)})
+        (float(at), {"proxy": ProcessUse(value, 60, 49), "provider": ProcessUse(300.0, 50, 36)})
         for at, value in enumerate(proxy)
     ]
     return Soak(467.0, 327.0, before=IDLE, after=IDLE, samples=samples, answered=1200)
@@ -92,7 +92,7 @@ def test_processes_are_read_with_those_that_they_start() -> None:
 
 def test_a_soak_of_seconds_holds_its_share_and_leaves_nothing_open() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "load.soak", "--minutes", "0.06", "--share", "0.5", "--json"],
+        [sys.executable, "-m", "leakrange.load.soak", "--minutes", "0.06", "--share", "0.5", "--json"],
         capture_output=True,
         text=True,
         timeout=200,

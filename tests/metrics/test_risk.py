@@ -8,7 +8,7 @@ import torch
 from scipy.linalg import pinv
 from scipy.spatial.distance import mahalanobis
 
-from leakrange.metrics.risk import Inverse, Inverses, Spread
+from leakrange.metrics.risk import Inverse, Inverses, Moments
 
 
 def pictures(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -19,20 +19,20 @@ def pictures(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 @pytest.fixture
-def spread(rng: np.random.Generator) -> Spread:
+def spread(rng: np.random.Generator) -> Moments:
     found = pictures(rng, 500)
-    return Spread.of([found[:123], found[123:124], found[124:]])
+    return Moments.of([found[:123], found[123:124], found[124:]])
 
 
 def test_the_spread_of_batches_is_that_of_all_samples_at_once(rng: np.random.Generator) -> None:
     values = rng.normal([1e4, 0, -3, 7], size=(300, 4))  # a large common part costs no digits
-    found = Spread.of([values[:7], values[7:200], values[200:]])
+    found = Moments.of([values[:7], values[7:200], values[200:]])
     np.testing.assert_allclose(found.mean, values.mean(axis=0))
     np.testing.assert_allclose(found.covariance, np.cov(values.T), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("which", ["published", "conditioned"])
-def test_the_risk_is_that_of_scipys_distances(which: str, spread: Spread, rng: np.random.Generator) -> None:
+def test_the_risk_is_that_of_scipys_distances(which: str, spread: Moments, rng: np.random.Generator) -> None:
     original = pictures(rng, 40)
     reconstructed = original + 0.03 * rng.normal(size=original.shape)
     if which == "published":
@@ -51,7 +51,7 @@ def test_the_risk_is_that_of_scipys_distances(which: str, spread: Spread, rng: n
     assert found.risk.mean() == pytest.approx(np.mean(ratios), rel=1e-4)
 
 
-def test_the_published_inverse_is_torchs_of_float32(spread: Spread) -> None:
+def test_the_published_inverse_is_torchs_of_float32(spread: Moments) -> None:
     covariance = torch.tensor(spread.covariance, dtype=torch.float32)
     theirs = torch.linalg.pinv(covariance).double().numpy()
     found = spread.published()
@@ -65,12 +65,12 @@ def test_the_published_inverse_drops_what_torch_drops() -> None:
     least = 4 * 2.0**-23
     covariance = np.diag([1.2 * least, 0.5, 0.8 * least, 1.0])
     kept = torch.linalg.pinv(torch.tensor(covariance, dtype=torch.float32)).diagonal().numpy() > 0
-    found = Spread(np.zeros(4), covariance).published()
+    found = Moments(np.zeros(4), covariance).published()
     assert (np.abs(found.factor).sum(axis=1) > 0).tolist() == kept.tolist() == [True, True, False, True]
 
 
 def test_the_conditioned_inverse_holds_99_percent_of_the_variance_and_no_component_more(
-    spread: Spread,
+    spread: Moments,
 ) -> None:
     held = np.sort(np.linalg.eigvalsh(spread.covariance))[::-1]
     shares = np.cumsum(held) / held.sum()
@@ -80,7 +80,7 @@ def test_the_conditioned_inverse_holds_99_percent_of_the_variance_and_no_compone
     assert found.factor.dtype == np.float64
 
 
-def test_the_mean_as_a_reconstruction_has_a_risk_of_1(spread: Spread, rng: np.random.Generator) -> None:
+def test_the_mean_as_a_reconstruction_has_a_risk_of_1(spread: Moments, rng: np.random.Generator) -> None:
     original = pictures(rng, 9)
     answered = np.broadcast_to(spread.mean.reshape(6, 6, 1), original.shape)
     for inverse in (spread.published(), spread.conditioned()):
@@ -88,7 +88,7 @@ def test_the_mean_as_a_reconstruction_has_a_risk_of_1(spread: Spread, rng: np.ra
 
 
 def test_an_exact_reconstruction_counts_as_near_as_rounding_to_8_bits_puts_it(
-    spread: Spread, rng: np.random.Generator
+    spread: Moments, rng: np.random.Generator
 ) -> None:
     original = pictures(rng, 2000)
     found = spread.conditioned().distances(original, np.rint(original * 255) / 255)
@@ -97,8 +97,8 @@ def test_an_exact_reconstruction_counts_as_near_as_rounding_to_8_bits_puts_it(
     assert exact.risk == pytest.approx(exact.far / exact.floor)
 
 
-def test_inverses_travel_in_an_npz(spread: Spread, rng: np.random.Generator) -> None:
-    made, file = Inverses.of_spread(spread), io.BytesIO()
+def test_inverses_travel_in_an_npz(spread: Moments, rng: np.random.Generator) -> None:
+    made, file = Inverses.of_moments(spread), io.BytesIO()
     np.savez(file, **made.arrays())
     file.seek(0)
     with np.load(file) as arrays:
@@ -111,10 +111,10 @@ def test_inverses_travel_in_an_npz(spread: Spread, rng: np.random.Generator) -> 
         )
 
 
-def test_what_has_no_risk_is_refused(spread: Spread) -> None:
+def test_what_has_no_risk_is_refused(spread: Moments) -> None:
     with pytest.raises(ValueError, match="two samples"):
-        Spread.of([np.zeros((1, 4))])
-    same = Spread.of([np.full((5, 4), 0.25)])
+        Moments.of([np.zeros((1, 4))])
+    same = Moments.of([np.full((5, 4), 0.25)])
     for inverted in (same.published, same.conditioned):
         with pytest.raises(ValueError, match="all equal"):
             inverted()

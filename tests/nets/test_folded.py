@@ -23,7 +23,7 @@ SPECS = {
 
 def spec_for(name: str) -> SampleSpec:
     net = nets[name]
-    spec = SPECS[net.encodings[0]]
+    spec = SPECS[net.encodings[0] if net.encodings else "vector"]
     return spec if net.misfit(spec) is None else spec.resized(net.smallest)
 
 

@@ -84,7 +84,7 @@ import sys
 from tests.providers.conftest import CASES, recipe
 from tests.providers.pictures import patches
 from leakrange.providers.training import train
-from services.attacker.train import preload
+from leakrange.services.attacker.trainer import preload
 preload()
 import numpy as np
 from leakrange.attacks import Evidence, attacks

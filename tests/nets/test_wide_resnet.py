@@ -38,7 +38,7 @@ def test_a_reconstructor_draws_pictures_of_its_spec(name: str, shape: tuple[int,
     ("spec", "said"),
     [
         (SampleSpec.picture(20, 32, 1), "16, 24, 32"),
-        (SampleSpec(encoding="vector", shape=(9,), dtype="float32"), "makes pictures, no vector"),
+        (SampleSpec(encoding="vector", shape=(9,), dtype="float32"), "makes picture, not vector"),
     ],
 )
 def test_samples_that_cannot_be_drawn_are_refused(spec: SampleSpec, said: str) -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.browsers import chromium
 from tests.controller.conftest import OPERATOR, Api, serve, settings, using
 from tests.pages.furnished import Place, furnished

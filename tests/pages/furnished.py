@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from leakrange.store.audits import Audits
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
+from leakrange.store.audits import AuditStore
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
 from leakrange.store.models import Models
-from services.controller.settings import ControllerSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.attacks.kinds.test_audit import verdict
 from tests.controller.conftest import OPERATOR, serve
 from tests.controller.test_views import put
@@ -70,7 +70,7 @@ async def _fill(url: str) -> tuple[str, str]:
     plan = AuditPlan(data=DataSpec(name="digits")).model_dump(mode="json")
     async with database.write() as session:
         await Models(session).add(RECIPE, FIGURES)
-        audits = Audits(session)
+        audits = AuditStore(session)
         ids = [
             (await audits.create({"model": name, "url": None, "plan": plan})).id
             for name in ("good-model", "bad-model")

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from playwright.sync_api import Browser, Page
 
-from services.controller.pages.navigation import MENU
+from leakrange.services.controller.pages.navigation import MENU
 from tests.pages.conftest import below_login, opened
 from tests.pages.furnished import RECIPE, Place
 

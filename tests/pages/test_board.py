@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import SCENARIO, Api, serve
 from tests.controller.test_views import put
 from tests.pages.conftest import opened

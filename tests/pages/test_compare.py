@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, problem, serve
 from tests.controller.test_views import put
 from tests.pages.conftest import opened

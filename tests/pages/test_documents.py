@@ -13,14 +13,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.routing import Route
 
-from clients.edge.main import create_edge
-from clients.edge.settings import EdgeSettings
-from services.controller.main import controller
-from services.controller.settings import ControllerSettings
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
+from leakrange.clients.edge.main import create_edge
+from leakrange.clients.edge.settings import EdgeSettings
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from tests.controller.conftest import OPERATOR
 from tests.pages.conftest import opened
 from tests.pages.furnished import RECIPE, Place

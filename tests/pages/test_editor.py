@@ -67,6 +67,7 @@ def test_mistakes_stand_at_their_lines_and_lead_there(browser: Browser, site: st
 
 def test_proposals_are_chosen_by_keys_and_can_be_undone(browser: Browser, site: str) -> None:
     with editor(browser, site) as tab:
+        tab.clock.install()
         write(tab, "data: {name: digits, size: 16}\nproviders:\n  δ: {target: ")
         tab.keyboard.press("Control+Space")
         options = tab.get_by_role("option")
@@ -74,6 +75,8 @@ def test_proposals_are_chosen_by_keys_and_can_be_undone(browser: Browser, site: 
         text = tab.get_by_label("Scenario", exact=True)
         expect(text).to_have_attribute("aria-activedescendant", "proposal-0")
         tab.keyboard.press("ArrowDown")
+        tab.clock.run_for(1000)  # the proposals that come by themselves while one writes
+        tab.evaluate("fetch('/healthz').then(it => it.text())")  # by now they would have come
         expect(tab.get_by_role("option", selected=True)).to_contain_text("parity")
         tab.keyboard.press("Enter")
         assert written(tab).endswith("{target: parity")

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from services.controller.pages import home
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.pages import home
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import SCENARIO, Api, serve
 from tests.pages.conftest import opened
 

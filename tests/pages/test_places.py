@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from leakrange.metrics.numbers import duration
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import NOWHERE, OPERATOR, serve
 from tests.pages.conftest import opened
 from tests.pages.furnished import RECIPE, VERDICT, Place

@@ -13,8 +13,8 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from services.controller.live.view import view
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.live.view import view
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, serve
 from tests.controller.recorded import Recorded, recorded_run
 from tests.pages.conftest import opened

@@ -12,9 +12,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from clients.cli.main import app
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds
+from leakrange.clients.cli.main import app
 from leakrange.data import datasets
 from leakrange.jobs.recipe import Crowd
 from leakrange.metrics import metrics

@@ -159,7 +159,7 @@ def test_overlearning_on_pruned_models_is_fitted_on_their_outputs_and_else_on_wh
             assert probes
             for probe in probes:
                 assert probe.downloads == (table == "fig9")
-                assert probe.local == DefenceChain.parse(batch.first.defence).spec()
+                assert probe.local.spec() == DefenceChain.parse(batch.first.defence).spec()
 
 
 def test_classes_and_widths_are_those_of_the_tables() -> None:

@@ -34,7 +34,7 @@ def printed(paper: Paper) -> dict[Any, list[dict[str, float]]]:
 def test_a_claim_holds_in_the_figures_of_its_paper(name: str, claim: Claim) -> None:
     paper = papers[name](papers[name].Settings())
     fields = papers[name].rows()[0].fields
-    assert {*claim.ahead, *claim.behind, *claim.apart, *paper.naming} <= set(fields)
+    assert {*claim.ahead, *claim.behind, *claim.differing, *paper.naming} <= set(fields)
     assert any(all(row.has(*each) for each in claim.ahead.items()) for row in paper.rows())
     assert any(all(row.has(*each) for each in claim.behind.items()) for row in paper.rows())
     compared = Orderings(paper.value, paper.naming).comparisons(claim, printed(paper))
@@ -51,7 +51,7 @@ RAW, HONEST, OTHER_RAW, OTHER_HONEST = (
 PAPER = HonestButCurious(HonestButCurious.Settings())
 CLAIM = Claim(
     "raw tells more", {"classifier": "raw"}, {"classifier": "honest"}, "curiosity",
-    apart=("beta_y", "beta_s", "attack", "output"), why="because",
+    differing=("beta_y", "beta_s", "attack", "output"), why="because",
 )  # fmt: skip
 Seeds = Sequence[float | tuple[float, float, float]]
 

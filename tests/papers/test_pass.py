@@ -15,7 +15,7 @@ from leakrange.papers import papers
 from leakrange.papers.cells import Cell, Cells
 from leakrange.papers.substitution.attributes import PLAYED, played, skewed
 from leakrange.papers.substitution.paper import StochasticSubstitution, SubstitutionSettings
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import batches
 from leakrange.report.document import markdown
 from leakrange.scenario.language import parse
@@ -25,7 +25,7 @@ from tests.papers.tried import tried_by
 PAPER = StochasticSubstitution(SubstitutionSettings())
 
 
-def one(selected: str) -> Row:
+def one(selected: str) -> PaperRow:
     [row] = StochasticSubstitution.select([selected])
     return row
 

@@ -11,7 +11,7 @@ import pytest
 from leakrange.papers import papers
 from leakrange.papers.cells import Cells
 from leakrange.papers.representation.paper import RepresentationLearning, RepresentationSettings
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import batches
 from leakrange.report.document import markdown
 from leakrange.scenario.language import parse
@@ -20,7 +20,7 @@ from tests.papers.tried import tried_by
 PAPER = RepresentationLearning(RepresentationSettings())
 
 
-def one(selected: str) -> Row:
+def one(selected: str) -> PaperRow:
     [row] = RepresentationLearning.select([selected])
     return row
 

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
-from services.provider.decoding import DecodingProcess
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
+from leakrange.services.provider.decoding import DecodingProcess
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
 from tests.provider.tiny import SHAPE, save_model
 from tests.serving import serving
 

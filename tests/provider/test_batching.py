@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
+from leakrange.services.provider.batching import Batcher
+from leakrange.services.provider.metrics import ProviderMetrics
 from leakrange.wire.errors import Unavailable
-from services.provider.batching import Batcher
-from services.provider.metrics import ProviderMetrics
 
 
 class Net:
     """Notes its batches, and gives each sample's number and twice that, which tells whose answer it is.
     Batches of up to ``quick`` samples are done at once."""
 
-    each = 2.5
+    seconds_each = 2.5
 
     def __init__(self, *, fails_on: int | None = None, quick: int = 0) -> None:
         self.quick = quick

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from leakrange.services.provider.database import SQLite, deployments
+from leakrange.services.provider.gallery_store import GalleryStore
+from leakrange.services.provider.store import Store
 from leakrange.wire.schemas import Deployment
-from services.provider.database import SQLite, deployments
-from services.provider.gallery_store import GalleryStore
-from services.provider.store import Store
 
 VALUES = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
 WRITTEN_BY_HAND = """

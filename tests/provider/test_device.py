@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from services.provider.device import Device, Pass, place
+from leakrange.services.provider.device import ComputeDevice, NetPass, place
 
 ONE = np.zeros((1, 2), np.float32)
 
@@ -19,7 +19,7 @@ def test_workers_are_dealt_out_over_the_gpus() -> None:
 
 
 async def test_only_what_is_short_holds_up_the_event_loop() -> None:
-    device = Device()
+    device = ComputeDevice()
     slow = threading.Event()
 
     def net(samples: NDArray[Any]) -> NDArray[np.float32]:
@@ -29,7 +29,7 @@ async def test_only_what_is_short_holds_up_the_event_loop() -> None:
             time.sleep(0.002 * len(samples))
         return samples
 
-    work = Pass(device, net, ONE)
+    work = NetPass(device, net, ONE)
     assert work.short(1)
     assert not work.short(64)  # 128 ms
     running = asyncio.create_task(work.apart(np.zeros((7, 2), np.float32)))
@@ -48,12 +48,12 @@ def test_one_pass_that_was_interrupted_hardly_counts() -> None:
         time.sleep(next(takes))
         return samples
 
-    device = Device()
-    work = Pass(device, net, ONE)
-    before = work.each
+    device = ComputeDevice()
+    work = NetPass(device, net, ONE)
+    before = work.seconds_each
     work.at_once(ONE)
-    interrupted = work.each
+    interrupted = work.seconds_each
     assert before < interrupted < 1.06 * before
     work.at_once(ONE)
-    assert work.each < 1.06 * interrupted
+    assert work.seconds_each < 1.06 * interrupted
     device.close()

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.providers.model_file import load_classifier
+from leakrange.services.provider.main import create_provider
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
-from services.provider.main import create_provider
 from tests.provider.conftest import Provider, settings_for
 from tests.provider.tiny import CLASSES, SHAPE
 from tests.serving import serving

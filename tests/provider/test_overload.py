@@ -10,8 +10,8 @@ import aiohttp
 import numpy as np
 import pytest
 
+from leakrange.load.bench.serve import make_artifact, provider
 from leakrange.wire.tensors import NPY, encode_npy
-from load.bench.serve import make_artifact, provider
 
 BATCH, QUEUE, SIZE = 2, 8, 32
 HEADERS = {"Content-Type": NPY, "Accept": NPY}

@@ -16,9 +16,9 @@ import pytest
 from leakrange.providers import artifact
 from leakrange.providers.decoders import decoders
 from leakrange.providers.model_file import load_decoder
+from leakrange.services.provider.decoding import DecodingProcess
+from leakrange.services.provider.main import create_provider
 from leakrange.wire.schemas import IntakeRecord
-from services.provider.decoding import DecodingProcess
-from services.provider.main import create_provider
 from tests.provider.conftest import Provider, settings_for
 from tests.provider.test_intake import OPERATOR, OUTPUTS, intake, upload
 from tests.provider.tiny import save_model

@@ -21,10 +21,10 @@ import pytest
 from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
 from leakrange.providers.decoders.net import NetDecoder
+from leakrange.services.provider.decoding import DecodingProcess
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.store import Store, StoredUpload
 from leakrange.wire.errors import InvalidArtifact
-from services.provider.decoding import DecodingProcess
-from services.provider.main import create_provider
-from services.provider.store import Store, StoredUpload
 from tests.patience import patience, until
 from tests.provider.conftest import KEY, OPERATOR, Provider, settings_for
 from tests.provider.test_intake import OUTPUTS, intake, upload
@@ -279,7 +279,7 @@ def wait_for_end(pid: int) -> None:
 
 @contextmanager
 def process(models_dir: Path, state_dir: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """``python -m services.provider``, ready."""
+    """``python -m leakrange.services.provider``, ready."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -290,7 +290,9 @@ def process(models_dir: Path, state_dir: Path) -> Iterator[tuple[str, subprocess
         "LEAKRANGE_STATE_DIR": str(state_dir),
     }
     child = subprocess.Popen(
-        [sys.executable, "-m", "services.provider"], env=os.environ | settings, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "leakrange.services.provider"],
+        env=os.environ | settings,
+        stderr=subprocess.DEVNULL,
     )
     url = f"http://127.0.0.1:{port}"
     try:

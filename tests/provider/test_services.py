@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakrange.services.provider.main import create_provider
 from leakrange.wire.schemas import Deployment, ModelCard
 from leakrange.wire.tensors import encode_npy
-from services.provider.main import create_provider
 from tests.provider.conftest import Provider, settings_for
 from tests.provider.test_native import NPY, problem
 from tests.provider.test_verification import passed

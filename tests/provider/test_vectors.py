@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakrange.services.provider.vectors import Vectors
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.pairs import sample_marks
-from services.provider.vectors import Vectors
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 4, 4, 1)).astype(np.uint8)
 

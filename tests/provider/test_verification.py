@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.metrics import unit_length
+from leakrange.services.provider.main import create_provider
 from leakrange.wire.pairs import joint_mark, sample_marks
 from leakrange.wire.tensors import decode_npy, encode_npy
-from services.provider.main import create_provider
 from tests.provider.conftest import OPERATOR, Provider, settings_for
 from tests.provider.test_native import NPY, png, problem
 from tests.provider.tiny import SHAPE

@@ -20,8 +20,8 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.services.provider.generation import COUNT, Generation
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
-from services.provider.generation import COUNT, Generation
 from tests.patience import patience
 from tests.provider.conftest import KEY, OPERATOR, Provider
 from tests.provider.tiny import CLASSES
@@ -48,7 +48,7 @@ def workers(models_dir: Path, state_dir: Path, count: int) -> Iterator[str]:
     for name in ALLOCATOR:
         environment.pop(name, None)
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.provider"],
+        [sys.executable, "-m", "leakrange.services.provider"],
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     url = f"http://127.0.0.1:{port}"

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import Schedule
-from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer, seeded
+from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer, seeded
 from leakrange.providers.training import Training, train
 from tests.providers.conftest import CASES, recipe
 
@@ -39,7 +39,7 @@ def lessons(count: int) -> Lessons:
 @pytest.mark.parametrize(("remainder", "sizes"), [(False, [4, 4]), (True, [4, 4, 3])])
 def test_an_epoch_meets_each_lesson_once(remainder: bool, sizes: list[int]) -> None:
     net = torch.nn.Linear(2, 3)
-    trainer = Trainer(Fitted(net, cross_entropy, Schedule()), lessons(11), batch=4, remainder=remainder)
+    trainer = Trainer(FittedNet(net, cross_entropy, Schedule()), lessons(11), batch=4, remainder=remainder)
     batches = trainer.batches()
     assert [len(batch) for batch in batches] == sizes
     places = torch.cat(batches).tolist()
@@ -59,7 +59,7 @@ def test_an_epoch_meets_each_lesson_once(remainder: bool, sizes: list[int]) -> N
     ],
 )
 def test_one_epoch_is_kept(rule: str, scores: list[float], kept: int) -> None:
-    selection: Selection[str] = Selection(rule)  # type: ignore[arg-type]
+    selection: EpochSelection[str] = EpochSelection(rule)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="nothing was offered"):
         _ = selection.state
     for epoch, score in enumerate(scores, 1):

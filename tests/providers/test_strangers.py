@@ -10,7 +10,7 @@ from leakrange.data.crowd import strangers
 from leakrange.data.people import ROLES
 from leakrange.jobs.recipe import Crowd, DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers import training
-from leakrange.providers.strangers import Strangers, verified
+from leakrange.providers.strangers import Strangers, verification_auc
 from leakrange.providers.training import train
 from leakrange.wire.errors import InvalidInput
 
@@ -47,10 +47,10 @@ def test_where_nobody_is_a_stranger_there_is_nobody_to_choose_by(people: Samples
 def test_people_are_told_apart_by_angles_alone() -> None:
     person = np.array([0, 0, 0, 1, 1, 2, 2, 2])
     own = np.eye(3)[person] * np.array([1.0, 5.0, 0.2, 3.0, 1.0, 1.0, 9.0, 0.1])[:, None]
-    assert verified(own, person) == 1.0
-    assert verified(np.random.default_rng(0).normal(size=(300, 8)), np.arange(300) // 3) < 0.6
+    assert verification_auc(own, person) == 1.0
+    assert verification_auc(np.random.default_rng(0).normal(size=(300, 8)), np.arange(300) // 3) < 0.6
     # pairs of one person at 0°, 90°, 90°, pairs of two at 0°, 90°, 90°
-    assert verified(np.array([[1.0, 0], [1, 0], [0, 1], [0, 2]]), np.array([0, 0, 0, 1])) == 0.5
+    assert verification_auc(np.array([[1.0, 0], [1, 0], [0, 1], [0, 2]]), np.array([0, 0, 0, 1])) == 0.5
 
 
 def test_the_epoch_is_kept_that_tells_them_apart_best(
@@ -66,10 +66,10 @@ def test_the_epoch_is_kept_that_tells_them_apart_best(
     model = train(made, people)
     told = [entry["strangers"] for entry in model.history]
     assert model.chosen_epoch == int(np.argmax(told)) + 1
-    assert Strangers(people).told_apart(model.classifier) == pytest.approx(max(told), abs=1e-4)
+    assert Strangers(people).separation(model.classifier) == pytest.approx(max(told), abs=1e-4)
     assert max(told) > 0.6  # a few epochs of the members teach something about others
     scores = iter([0.6, 0.9, 0.7])
-    monkeypatch.setattr(training.Strangers, "told_apart", lambda *_: next(scores))
+    monkeypatch.setattr(training.Strangers, "separation", lambda *_: next(scores))
     assert train(made, people).chosen_epoch == 2
 
 

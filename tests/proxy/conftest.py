@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakrange.services.proxy.main import proxy
+from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type
-from services.proxy.main import proxy
-from services.proxy.settings import ProxySettings
 from tests.proxy.servers import SHAPE, StubProvider, obfuscators_in, serve
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from leakrange.service.app import create_app
+from leakrange.services.controller.obfuscators import router as obfuscators
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
-from services.controller.obfuscators import router as obfuscators
 from tests.reading import decode_pairs, decode_samples
 
 SHAPE = (8, 8, 3)

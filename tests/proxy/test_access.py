@@ -11,11 +11,11 @@ import pytest
 import redis
 from redis.asyncio import Redis
 
+from leakrange.services.proxy.configuration import POLICIES, VERSION, Configuration
+from leakrange.services.proxy.keys import fingerprint
 from leakrange.wire.client import NativeClient
 from leakrange.wire.tensors import encode_npy
 from leakrange.wire.transport import AiohttpTransport
-from services.proxy.configuration import POLICIES, VERSION, Configuration
-from services.proxy.keys import fingerprint
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
 from tests.proxy.servers import clean
 

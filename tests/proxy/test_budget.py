@@ -17,8 +17,8 @@ import aiohttp
 import httpx
 import pytest
 
+from leakrange.services.proxy.main import proxy
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from services.proxy.main import proxy
 from tests import patience
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import Gate, serve

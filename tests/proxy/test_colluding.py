@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakrange.services.proxy.sketches import sketches
 from leakrange.wire.tensors import NPY, encode_npy
-from services.proxy.sketches import sketches
 from tests.proxy.conftest import Range, pictures, problem
 
 SECRET = b"of the tests"

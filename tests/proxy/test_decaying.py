@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from leakrange.services.proxy.limits.decaying import Decaying
 from leakrange.wire.tensors import JSON, encode_npy
-from services.proxy.limits.decaying import Decaying
 from tests.proxy.conftest import Range, pictures, problem, values
 from tests.proxy.servers import clean
 

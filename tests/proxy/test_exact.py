@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from load.exactness import CASES, Case, Place, spend
-from services.proxy.limits import limit_kinds
+from leakrange.load.exactness import CASES, CountingCase, LedgerTarget, spend
+from leakrange.services.proxy.limits import limit_kinds
 from tests.proxy.conftest import OPERATOR, Range
 from tests.proxy.servers import SHAPE
 from tests.serving import proxy_process
@@ -22,7 +22,9 @@ def proxies(redis_url: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_the_ledger_equals_what_was_answered(live: Range, proxies: list[str], case: Case) -> None:
+async def test_the_ledger_equals_what_was_answered(
+    live: Range, proxies: list[str], case: CountingCase
+) -> None:
     live.admin("PUT", "/routes/letters", {"upstream": live.provider_url})
     chance = random.Random(1)
 
@@ -30,7 +32,7 @@ async def test_the_ledger_equals_what_was_answered(live: Range, proxies: list[st
         return 500 if chance.random() < 0.1 else None
 
     live.provider.before = sometimes
-    place = Place(proxies, OPERATOR, ["digits", "letters"], SHAPE)
+    place = LedgerTarget(proxies, OPERATOR, ["digits", "letters"], SHAPE)
     line = await spend(place, case, clients=24, keys=5 if case.alike else 4, bound=60)
     assert line.exact, line
     assert line.answered == line.spent >= 60

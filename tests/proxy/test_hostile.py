@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakrange.services.proxy.__main__ import main
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from services.proxy.__main__ import main
 from tests.proxy.conftest import Range, pictures, problem, settings
 
 

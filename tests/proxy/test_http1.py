@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from services.proxy import http1
-from services.proxy.http1 import AnswerTooLarge, BadAnswer, Client
+from leakrange.services.proxy import http1
+from leakrange.services.proxy.http1 import AnswerTooLarge, BadAnswer, Client
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -12,13 +12,13 @@ import pytest
 import redis
 from numpy.testing import assert_array_equal
 
-from leakrange.service.operators import Proxy
+from leakrange.services.proxy.ledger import BudgetLedger, Charge, Idempotency, KeptAnswer, Replay
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.redis_client import PREFIX
+from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from leakrange.wire.transport import AiohttpTransport
-from services.proxy.ledger import Charge, Idempotency, KeptAnswer, Ledger, Replay
-from services.proxy.pipe import Pipe
-from services.proxy.redis_client import PREFIX
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import Gate
 from tests.proxy.test_budget import until
@@ -103,8 +103,8 @@ async def test_what_a_killed_proxy_has_in_flight_is_answered_when_its_hold_is_ov
     async def hand_in(url: str, attempts: int) -> list[int]:
         transport = AiohttpTransport(timeout=20)
         try:
-            client = Proxy(transport, url, OPERATOR, attempts=attempts)
-            return await client.upload(key, "digits", "softmax", outputs, "the-upload")
+            client = NativeClient(transport, url, key, attempts=attempts)
+            return await client.upload("digits", "softmax", outputs, idempotency_key="the-upload")
         finally:
             await transport.close()
 
@@ -150,7 +150,7 @@ async def test_to_give_back_what_was_settled_changes_nothing(live: Range) -> Non
     """As where only Redis' reply to the settlement was lost."""
     live.key(5)
     pipe = Pipe(live.redis_url, timeout=5.0)
-    ledger = Ledger(pipe, hold=90, lease=10, keep=60, keep_bytes=100)
+    ledger = BudgetLedger(pipe, hold=90, lease=10, keep=60, keep_bytes=100)
     with redis.Redis.from_url(live.redis_url) as store:
         version = str(store.get(f"{PREFIX}version") or b"0", "ascii")
     asked = "key", version, 3, Idempotency("k", "request")

@@ -20,11 +20,11 @@ import redis
 from fastapi import FastAPI
 
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.main import proxy
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
-from services.proxy.main import proxy
 from tests.provider.tiny import SHAPE, save_model
 from tests.proxy.conftest import OPERATOR, settings
 from tests.proxy.servers import serve

@@ -10,8 +10,8 @@ import numpy as np
 import orjson
 import pytest
 
+from leakrange.services.proxy import queries
 from leakrange.wire.tensors import JSON, encode_npy
-from services.proxy import queries
 from tests.proxy.conftest import Range, pictures, problem, values
 
 LARGE = pictures(600)

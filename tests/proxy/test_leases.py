@@ -16,12 +16,12 @@ import pytest
 import redis
 from redis.asyncio import Redis
 
+from leakrange.services.proxy.leases import FIRST_BLOCK, LARGEST_BLOCK, LEASE, VALID_SECONDS, Lease, Leases
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.redis_client import PREFIX
+from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.wire.errors import BudgetExhausted
 from leakrange.wire.tensors import NPY, encode_npy
-from services.proxy.leases import FIRST_BLOCK, LARGEST_BLOCK, LEASE, VALID_SECONDS, Lease, Leases
-from services.proxy.pipe import Pipe
-from services.proxy.redis_client import PREFIX
-from services.proxy.script_runner import Script, ScriptRunner
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
 from tests.proxy.test_budget import until
 from tests.serving import proxy_process
@@ -253,7 +253,9 @@ async def test_what_is_held_under_another_budget_is_not_spent(
 ) -> None:
     """A proxy holds twelve of a hundred samples beside the five that it has used, and the operator leaves the
     key ten in all."""
-    monkeypatch.setattr("services.proxy.leases.SETTLE_EVERY", 60.0)  # nothing is given back meanwhile
+    monkeypatch.setattr(
+        "leakrange.services.proxy.leases.SETTLE_EVERY", 60.0
+    )  # nothing is given back meanwhile
     live.key(100, counting="leased")
     async with leasing(live) as (charge, _):
         assert (await charge(5)).free > 5

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from leakrange.service.operators import Proxy
 from leakrange.wire.errors import Conflict, NotFound
+from leakrange.wire.operator import Proxy
 from leakrange.wire.tensors import encode_npy
 from leakrange.wire.transport import AiohttpTransport
 from tests.embedded import Done, leakrange
@@ -65,13 +65,13 @@ async def test_the_operators_client_puts_limits_and_keys(live: Range) -> None:
     try:
         proxy = Proxy(transport, live.url, OPERATOR, attempts=1)
         await proxy.put_limit("all", "global", samples=5)
-        bound = {"budget": 50, "policy": None, "models": ["digits"], "endpoints": ["logits"]}
-        key = await proxy.put_key("bot", limits=["all"], **bound)  # type: ignore[arg-type]
-        live.query(key, pictures(4))
-        assert (await proxy.limit("all"))["used"] == {"all": 4}
+        made = await proxy.create_key("bot", 50, models=["digits"], limits=["all"], id="bot")
+        live.query(made.key, pictures(4))
+        assert (await proxy.create_key("bot", 50, id="bot")).spent == 4
+        assert (await proxy.limit("all")).used == {"all": 4}
         with pytest.raises(Conflict):
             await proxy.delete_limit("all")
-        await proxy.put_key("fast", counting="leased", **bound)  # type: ignore[arg-type]
+        await proxy.create_key("fast", 50, counting="leased", id="fast")
         assert live.account("fast")["counting"] == "leased"
         live.admin("PATCH", "/keys/bot", {"limits": []})
         await proxy.delete_limit("all")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from services.proxy.metrics import BUCKETS, MOST_POLICIES, Metrics
+from leakrange.services.proxy.metrics import BUCKETS, MOST_POLICIES, Metrics
 
 SECONDS = (0.0, 0.001, 0.0011, 0.3, 0.31, 1.0, 29.9, 100.0)
 

@@ -17,8 +17,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from leakrange.service.logs import configure_logs
+from leakrange.services.proxy.main import proxy
 from leakrange.wire.tensors import encode_npy
-from services.proxy.main import proxy
 from tests.conftest import start_redis
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import serve

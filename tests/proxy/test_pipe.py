@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.exceptions import ConnectionError, NoScriptError, ResponseError, TimeoutError
 
-from services.proxy.pipe import Pipe
+from leakrange.services.proxy.pipe import Pipe
 
 
 async def test_each_call_gets_its_own_answer(empty_redis_url: str) -> None:

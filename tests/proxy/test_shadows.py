@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
 from leakrange.defences.output import Chain
+from leakrange.services.proxy import forward
+from leakrange.services.proxy.shadows import MOST_BYTES, ShadowPolicy, Shadows
+from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.tensors import JSON, decode_npy, encode_npy
-from services.proxy import forward
-from services.proxy.shadows import MOST_BYTES, Shadow, Shadows
-from services.proxy.snapshot import Binding
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import clean
 from tests.proxy.test_budget import until
@@ -144,7 +144,10 @@ async def test_bodies_that_wait_for_a_shadow_are_bounded_together(empty_redis_ur
         return {}
 
     async with Redis.from_url(empty_redis_url) as redis:
-        shadows, shadow = Shadows(redis, CollectorRegistry()), Shadow(Binding(), "coarse", Chain.parse([]))
+        shadows, shadow = (
+            Shadows(redis, CollectorRegistry()),
+            ShadowPolicy(Binding(), "coarse", Chain.parse([])),
+        )
         for _ in range(3):
             shadows.follow(shadow, work, MOST_BYTES // 2)
         may.set()

@@ -14,12 +14,12 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
+from leakrange.services.provider.main import create_provider
+from leakrange.services.provider.settings import ProviderSettings
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import BudgetExhausted
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 from leakrange.wire.transport import AiohttpTransport
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
 from tests.provider.tiny import CLASSES, SHAPE, save_model
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import card

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import serve
 from tests.controller.events import events
 from tests.embedded import EmbeddedRange

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from clients.cli.embedded.process import kill_group
-from leakrange.jobs.job import LEASE
+from leakrange.clients.cli.embedded.process import kill_group
+from leakrange.jobs.orders import LEASE
 from leakrange.service.parties import REDIS, SERVERS
 from tests.controller.conftest import NOWHERE
 from tests.embedded import EmbeddedRange, wait_for
@@ -136,17 +137,15 @@ def test_a_run_that_was_gone_on_with_has_a_ledger_of_all_its_keys_however_it_end
 ) -> None:
     """Those too that only trials have used which were judged before the restart."""
     defence = rounded({"done": 6, "cancelled": 7, "failed": 8}[end])
-    models = tmp_path / "models"
-    shutil.copytree(embedded_range.folder.models, models)
-    without = second(embedded_range, tmp_path, curious=NOWHERE, attempts=1000, models_dir=models)
+    without = second(embedded_range, tmp_path, curious=NOWHERE, attempts=1000)
     with another(embedded_range, without) as other:
         run = other.start(scenario(f"goes-on-{end}", defences=defence))
         other.until(run, lambda event: event["event"] == "trial.done")
     if end == "failed":
-        for record in models.glob("*/training.json"):
-            record.write_text("{}")  # which is no mistake that a run expects
+        with sqlite3.connect(tmp_path / "other.sqlite") as database:  # planned by another version
+            database.execute("UPDATE runs SET plan = json_set(plan, '$.form', 1)")
     curious = embedded_range.record.url("provider-curious") if end == "done" else NOWHERE
-    again = second(embedded_range, tmp_path, curious=curious, attempts=1000, models_dir=models)
+    again = second(embedded_range, tmp_path, curious=curious, attempts=1000)
     with another(embedded_range, again) as other:
         if end == "cancelled":
             other.ask("DELETE", f"/v1/runs/{run}")
@@ -246,7 +245,7 @@ def _trainings(trainer: int) -> list[int]:
     for line in listing.stdout.splitlines():
         pid, parent, state, command = line.split(maxsplit=3)
         parents[int(pid)] = int(parent)
-        if "services.attacker.train " in command and not state.startswith("Z"):
+        if "leakrange.services.attacker.trainer " in command and not state.startswith("Z"):
             waiting_or_training.add(int(pid))
     return [
         pid

@@ -76,7 +76,7 @@ def test_neither_a_killed_locust_nor_a_killed_controller_loses_anything(
     text = loaded("killed", users={"attribute": 1}, keys=1)
     run = str(controller.ask("POST", "/v1/runs?load=true", content=text).json()["id"])
     record = embedded_range.record
-    command = [sys.executable, "-m", "load", "--leakrange-run", run, "--headless"]
+    command = [sys.executable, "-m", "leakrange.load", "--leakrange-run", run, "--headless"]
     told = {"LEAKRANGE_URL": record.controller, "LEAKRANGE_OPERATOR_KEY": record.operator_key}
     with subprocess.Popen(command, env=clean() | told, stdout=subprocess.DEVNULL) as locust:
         controller.until(run, job("probe"))

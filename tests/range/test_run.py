@@ -137,22 +137,29 @@ def test_a_run_on_postgresql_finds_and_pays_the_same(
 def test_averaging_sees_through_fresh_noise_but_not_through_sticky_noise(
     first: Finished, controller: Controller
 ) -> None:
-    noises = {"noisy": [{"noise": {"scale": 6.0}}], "sticky": [{"noise": {"scale": 6.0, "sticky": True}}]}
+    scales = {"a": 6.0, "b": 6.01, "c": 6.02}  # three draws of as good as the same noise
+    noises = {f"noisy-{draw}": [{"noise": {"scale": scale}}] for draw, scale in scales.items()}
+    noises |= {
+        f"sticky-{draw}": [{"noise": {"scale": scale, "sticky": True}}] for draw, scale in scales.items()
+    }
     outside = {"kind": "attribute-inference", "providers": "curious", "knowledge": "averaging"}
     run = controller.run(scenario("averaging", defences=noises, attacks={"outside": outside}, budgets=[384]))
-    run.check(2)
-    found = {name.removeprefix("curious-s0."): trial for name, trial in run.trials.items()}
-    averaged, stuck = (found[f"{noise}.outside.averaging.b384"] for noise in ("noisy", "sticky"))
-    assert averaged["spent"] == stuck["spent"] == 384
-    # The noise is drawn anew in every range: the difference of AUCs was 0.17 to 0.21 in six draws. That of
-    # accuracies was 0.12 to 0.31, for they go by where an attacker of 48 records puts the cut as well.
-    assert value(averaged, "auc") > value(stuck, "auc") + 0.1
+    run.check(6)
+    trials = {noise: run.trials[f"curious-s0.{noise}.outside.averaging.b384"] for noise in noises}
+    assert {trial["spent"] for trial in trials.values()} == {384}
+    # The noise is drawn anew in every range, and one draw of 48 records says little: in 13 draws the AUC of
+    # averages was 0.24 above that of sticky noise, with a standard deviation of 0.09.
+    averaged, stuck = (
+        sum(value(trials[f"{noise}-{draw}"], "auc") for draw in scales) / len(scales)
+        for noise in ("noisy", "sticky")
+    )
+    assert averaged > stuck + 0.05
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     for noise in noises:
         asked = [spent[f"attacker.curious-s0.{noise}.q{draw}"] for draw in range(1, 9)]
         assert asked == [48] * 8  # a part of the records, each eight times
-    assert [spent[f"users.curious-s0.noisy.u{draw}"] for draw in range(8)] == [192] * 8
-    assert "users.curious-s0.sticky.u1" not in spent  # uploads that are all the same are waited for once
+    assert [spent[f"users.curious-s0.noisy-a.u{draw}"] for draw in range(8)] == [192] * 8
+    assert "users.curious-s0.sticky-a.u1" not in spent  # uploads that are all the same are waited for once
 
 
 def _artifacts(embedded: EmbeddedRange) -> dict[Path, int]:

@@ -152,7 +152,7 @@ def test_the_command_prints_a_tree_for_people(embedded_range: EmbeddedRange, tra
     lines = done.stdout.splitlines()
     assert lines[0].startswith("controller: run ")
     assert any(line.strip().startswith("provider-curious: decode ") for line in lines)
-    assert any("more of controller: session" in line for line in lines)
+    assert any("more of controller: stream job" in line for line in lines)
     every = embedded_range("trace", traced.id, "--all").stdout.splitlines()
     assert len(every) > len(lines)
     assert not any("more of" in line for line in every)

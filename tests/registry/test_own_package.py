@@ -6,14 +6,10 @@ from __future__ import annotations
 import csv
 import html
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.embedded import EmbeddedRange
-from tests.plugins import install_project
 from tests.range.conftest import Controller, value
 
 pytestmark = pytest.mark.timeout(900)
@@ -22,22 +18,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "tides"
 PAGES = ("attack.md", "data-set.md", "defence.md", "view.md")
 """Below ``docs/extend``: they show the files of the package."""
-
-
-@pytest.fixture
-def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
-    """A range every process of which has the package."""
-    package = tmp_path / "package"
-    shutil.copytree(EXAMPLE, package)
-    monkeypatch.setenv("PYTHONPATH", install_project(package))
-    standing = EmbeddedRange(tmp_path / "range")
-    standing.up()
-    made = Controller(standing)
-    try:
-        yield made
-    finally:
-        made.client.close()
-        standing.down()
 
 
 def test_the_pages_show_every_file_of_the_package() -> None:

@@ -47,6 +47,15 @@ from leakrange.defences.output import output_defences
 print(json.dumps({"attacks": list(attacks), "defences": list(output_defences), "broken": attacks.broken
     + output_defences.broken, "round": output_defences["round"].__module__, "torch": "torch" in sys.modules}))
 """
+BOTH = """
+import sys
+from leakrange.attacks import attacks
+from leakrange.defences.output import output_defences
+assert attacks["attribute-inference"] and "own_file" not in sys.modules
+assert {first}
+assert {second}
+assert attacks.broken + output_defences.broken == ()
+"""
 GROUPS = {"own_attack": "leakrange.attacks", "own_defence": "leakrange.defences.output"}
 
 
@@ -60,6 +69,18 @@ def test_a_plugin_is_listed_beside_what_is_built_in(plugged_in: Python, tmp_path
     assert {"floor", "round"} <= set(listed["defences"])
     assert (listed["broken"], listed["torch"]) == ([], False)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [('"mine" in attacks', '"floor" in output_defences')[::step] for step in (1, -1)]
+)
+def test_one_file_of_several_entries_is_loaded_when_one_of_them_is_asked_for(
+    plugged_in: Python, tmp_path: Path, first: str, second: str
+) -> None:
+    (tmp_path / "own_file.py").write_text(ATTACK.format(name="mine") + ROUNDED)
+    groups = ["leakrange.attacks", "leakrange.defences.output"]
+    done = plugged_in(BOTH.format(first=first, second=second), {"own_file": groups})
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_plugin_replaces_nothing_that_is_built_in(plugged_in: Python, tmp_path: Path) -> None:
@@ -126,7 +147,7 @@ def test_a_scenario_that_needs_a_broken_plugin_says_which(
     )
     command = f"import sys; sys.argv[1:] = ['scenario', 'check', {str(scenario)!r}]"
     groups = GROUPS | {"own_kind": "leakrange.attacks.kinds"}
-    done = plugged_in(f"{command}; from clients.cli.main import main; main()", groups)
+    done = plugged_in(f"{command}; from leakrange.clients.cli.main import main; main()", groups)
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
     assert unknown in said

@@ -89,11 +89,13 @@ def test_curious_providers_are_told_by_the_worst_and_its_honesty(results: RunRes
 
 
 def test_a_provider_that_leaks_several_attributes_is_counted_once(results: RunResults) -> None:
-    several = results.model_copy(deep=True, update={"summaries": []})
-    for trial in several.trials:
-        if trial.provider.endswith("-soft"):
-            trial.provider = trial.provider.replace("-soft", "-raw")
-            trial.sensitive = "another"
+    trials = [
+        trial.model_copy(update={"provider": trial.provider.replace("-soft", "-raw"), "sensitive": "another"})
+        if trial.provider.endswith("-soft")
+        else trial
+        for trial in results.trials
+    ]
+    several = results.model_copy(update={"summaries": [], "trials": trials})
     assert said(several)[2].startswith(
         "On the 6 leaks of 4 providers without a defence, argmax stops the leak"
     )

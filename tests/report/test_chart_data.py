@@ -14,11 +14,11 @@ from leakrange.metrics import Estimate, metrics
 from leakrange.report import render
 from leakrange.report.charts.drawing import Chart
 from leakrange.report.charts.picture import Picture
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, find
 from leakrange.report.sections import chart_sections
 from leakrange.report.views import views
 from leakrange.scenario.results import RunResults
+from leakrange.wire.views import Column, Table
 from tests.report.build import run, trials
 from tests.report.reconstructed import reconstructed
 

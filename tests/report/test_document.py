@@ -6,11 +6,11 @@ import pytest
 
 from leakrange.report.charts.drawing import Axis, Key, lines, picture
 from leakrange.report.document import (
-    Column,
     Document,
-    Figure,
-    Line,
-    Section,
+    PaperColumn,
+    PaperLine,
+    PaperSection,
+    PrintedFigure,
     html,
     markdown,
     pictures,
@@ -20,19 +20,21 @@ from leakrange.report.document import (
 @pytest.mark.parametrize(
     ("column", "cells"),
     [
-        (Column(Figure(90.0, 0.5), [82.0, 84.0]), ("90.00 ± 0.50", "83.00 ± 1.41", "-7.00")),
-        (Column(Figure(90.0), [91.5]), ("90.00", "91.50", "+1.50")),
-        (Column(None, [0.5, 0.5]), ("–", "0.50 ± 0.00", "–")),
-        (Column(Figure(90.0, 0.5), []), ("90.00 ± 0.50", "–", "–")),
+        (PaperColumn(PrintedFigure(90.0, 0.5), [82.0, 84.0]), ("90.00 ± 0.50", "83.00 ± 1.41", "-7.00")),
+        (PaperColumn(PrintedFigure(90.0), [91.5]), ("90.00", "91.50", "+1.50")),
+        (PaperColumn(None, [0.5, 0.5]), ("–", "0.50 ± 0.00", "–")),
+        (PaperColumn(PrintedFigure(90.0, 0.5), []), ("90.00 ± 0.50", "–", "–")),
     ],
 )
-def test_a_figure_stands_as_paper_ours_and_difference(column: Column, cells: tuple[str, str, str]) -> None:
+def test_a_figure_stands_as_paper_ours_and_difference(
+    column: PaperColumn, cells: tuple[str, str, str]
+) -> None:
     assert column.cells() == cells
 
 
 def test_both_renderings_hold_every_cell_and_escape_what_they_must() -> None:
-    line = Line(["<model>"], [Column(Figure(1.0), [2.0])], ["3"])
-    section = Section("Table 1", ["model"], ["honesty"], ["seeds"], [line])
+    line = PaperLine(["<model>"], [PaperColumn(PrintedFigure(1.0), [2.0])], ["3"])
+    section = PaperSection("Table 1", ["model"], ["honesty"], ["seeds"], [line])
     page = Document("A paper", "leakrange reproduce x", "About.", ["fewer epochs"], [section])
     text = markdown(page)
     assert "| model | honesty: paper | ours | difference | seeds |" in text
@@ -50,7 +52,7 @@ def test_pictures_stand_in_the_page_and_as_files_of_their_own() -> None:
     drawn = picture(
         "AUC & more", "two points", [lines(rows, Axis("x"), Axis("y"))], keys=[Key("a < b", colour=1, dash=0)]
     )
-    section = Section("Figure 1", ["model"], [], [], [], pictures=[drawn])
+    section = PaperSection("PrintedFigure 1", ["model"], [], [], [], pictures=[drawn])
     page = Document("A paper", "leakrange reproduce x", "About.", [], [section])
     [(name, file)] = pictures(page).items()
     assert name == "auc-more.svg"

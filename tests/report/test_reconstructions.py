@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.gallery import StripGallery
 from leakrange.report.charts.standalone import standalone
 from leakrange.report.findings import find
 from leakrange.report.views import views
@@ -17,15 +17,15 @@ from tests.report.reconstructed import DEFENCES, reconstructed, trial, view
 PNG = "data:image/png;base64,"
 
 
-def shown(results: RunResults, provider: str = "vicious") -> Gallery:
+def shown(results: RunResults, provider: str = "vicious") -> StripGallery:
     findings = find(results)
     [subject] = [each for each in findings.subjects if each.provider == provider]
     drawn = views["reconstructions"].draw(findings, subject)
-    assert isinstance(drawn, Gallery)
+    assert isinstance(drawn, StripGallery)
     return drawn
 
 
-def rows(gallery: Gallery) -> list[tuple[str, str, str]]:
+def rows(gallery: StripGallery) -> list[tuple[str, str, str]]:
     """From the top: the name of each strip, what stands beside it, and its picture, off the SVG itself."""
     found: list[tuple[str, str, str]] = []
     texts: list[str] = []

@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import yaml
 
-from leakrange.attacks import attacks
-from leakrange.attacks.kinds import kind_of
-from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
-from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import FitJob, Span
+from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.jobs.recipe import DataSpec
-from leakrange.jobs.verdict import Verdict
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan, PlannedTrial
@@ -63,38 +58,8 @@ class _Same(dict[str, list[int]]):
         return [0] * self._users
 
 
-class _Asked(BaseException):
-    """The trial has asked the fleet for something."""
-
-
-class _Asking(StoredTrial):
-    """A trial that notes the first that its kind asks the fleet for."""
-
-    def __init__(self, plan: Plan, planned: PlannedTrial, stored: Stored) -> None:
-        super().__init__(plan, planned, stored, _nothing, _record)  # type: ignore[arg-type]
-        self.shadows = {each.id: each for each in plan.shadows}
-        self.shows: list[str] = []
-        self.asked = ""
-
-    async def shown(self, span: Span) -> list[Shown]:
-        jobs = [self.shadows[name].shows(span) for name in self.needs.shadows]
-        self.shows += [job.identity() for job in jobs]
-        return [Shown(job.recipe.data, job.identity()) for job in jobs]
-
-    async def carried_out(self, job: FitJob, what: str) -> Fitted:  # noqa: ARG002
-        self.asked = job.identity()
-        raise _Asked
-
-    async def audited(self, plan: AuditPlan) -> Verdict:
-        self.asked = digest(plan.model_dump(mode="json"))
-        raise _Asked
-
-    async def handed_in(self, student: Fitted) -> Uploaded:
-        raise NotImplementedError
-
-
 def _nothing(_: list[list[str]]) -> NoReturn:
-    raise _Asked
+    raise NotImplementedError
 
 
 def _record(_: str) -> dict[str, Any]:
@@ -124,16 +89,16 @@ def identities(plan: Plan) -> dict[str, list[str]]:
         "probes": [name for names in probes.values() for name in names],
         "shows": [],
         "fits": [],
+        "audits": [],
     }
-    for trial in plan.trials:
-        asking = _Asking(plan, trial, _stored(plan, trial, streams, probes))
-        try:
-            asyncio.run(kind_of(attacks[trial.attack]).judge(asking))
-        except _Asked:
-            found["fits"] += [asking.asked] if asking.asked else []
-        except NotFound:
-            pass  # what its provider decodes is not asked of the fleet
-        found["shows"] += asking.shows
+    for planned in plan.trials:
+        trial = StoredTrial(plan, planned, _stored(plan, planned, streams, probes), _nothing, _record)  # type: ignore[arg-type]
+        found["shows"] += [
+            shadow.shows(span).identity() for shadow in trial.shadows for span in planned.needs.shows
+        ]
+        found["audits"] += [digest(asked.parameters) for asked in planned.needs.steps.values()]
+        with suppress(NotFound):  # what its provider reconstructs is known when it has
+            found["fits"] += [job.identity() for job in trial.jobs().values()]
     return found
 
 

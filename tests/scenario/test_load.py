@@ -55,13 +55,25 @@ def test_the_schema_knows_the_section() -> None:
     ("old", "new", "line", "path", "said"),
     [
         ("attribute: 3", "membership: 3", 9, "load.users", "nobody asks for the attack 'outside'"),
-        ("honest: 2", "verification: 2", 9, "load.users.verification", "no attack of this scenario is for"),
+        (
+            "honest: 2",
+            "verification: 2",
+            9,
+            "load.users.verification",
+            "no attack of this scenario is for",
+        ),
         ("honest: 2", "botnet: 2", 9, "load.users.botnet", "give 'keys'"),
         ("  shape:", "  keys: 4\n  shape:", 10, "load.keys", "a botnet: add users of that kind"),
         ("kind: spike", "kind: spiky", 10, "load.shape.kind", "is not one of ramp, spike, soak"),
         ("seconds: 7", "seconds: 0", 10, "load.shape.seconds", "greater than 0, not 0"),
         ("base: 0.5", "bas: 0.5", 10, "load.shape.bas", "unknown field 'bas' (did you mean 'base'?)"),
-        ("attribute: 3", "attribute: 0", 9, "load.users.attribute", "greater than or equal to 1, not 0"),
+        (
+            "attribute: 3",
+            "attribute: 0",
+            9,
+            "load.users.attribute",
+            "greater than or equal to 1, not 0",
+        ),
         ("  shape:", "  limits: {a: [], b: []}\n  shape:", 10, "load.limits", "two of these are without"),
         ("  shape:", "  keys: [1, 1]\n  shape:", 10, "load.keys", "every number once"),
         (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan

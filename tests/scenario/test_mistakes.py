@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from leakrange.scenario.language import parse
-from services.provider.settings import ProviderSettings
+from leakrange.services.provider.settings import ProviderSettings
 from tests.scenario.test_language import SHORT, mistakes_of
 
 FIVE = """\

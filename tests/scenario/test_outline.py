@@ -10,17 +10,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakrange.scenario.outline import List, Node, Outline, Scalar, entries, outline, resolved
+from leakrange.scenario.outline import DocumentOutline, List, Node, Scalar, entries, outline, resolved
 from leakrange.scenario.shipped import shipped
 
 
 class Texts(yaml.SafeLoader):
     """PyYAML with every scalar as text, and merges."""
 
-    yaml_implicit_resolvers = {"<": [("tag:yaml.org,2002:merge", re.compile("^<<$"))]}  # noqa: RUF012
+    yaml_implicit_resolvers = {"<": [("tag:yaml.org,2002:merge", re.compile("^<<$"))]}
 
 
-def plain(node: Node | None, text: Outline) -> Any:
+def plain(node: Node | None, text: DocumentOutline) -> Any:
     node = resolved(node, text.anchors)
     if isinstance(node, List):
         return [plain(item, text) for item in node.items]

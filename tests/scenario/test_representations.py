@@ -61,12 +61,12 @@ def test_devices_upload_by_the_extractor_of_their_model() -> None:
     assert {stream.defence for stream in plan.streams} == {"none", "hidden", "rounded", "kept"}
     for stream in plan.streams:
         own = extractors[stream.model]
-        assert [link["tappfl"]["artifact"] for link in stream.local] == ([own] if own else [])
+        assert [link["tappfl"]["artifact"] for link in stream.local.spec()] == ([own] if own else [])
     probes = [probe for probe in plan.probes if probe.local]
     assert probes
     for probe in probes:
         assert probe.downloads  # who reads features has the extractor, and asks nobody
-        assert probe.local[0]["tappfl"]["artifact"] == extractors[probe.model]
+        assert probe.local.spec()[0]["tappfl"]["artifact"] == extractors[probe.model]
 
 
 def test_nobody_is_unaware_of_an_extractor_that_everybody_has() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakrange.jobs.job import ProbeJob
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.steps.probe import ProbeJob
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan

@@ -54,8 +54,8 @@ def test_who_knows_of_the_defence_has_a_device_that_draws_for_own_records(plan: 
         [each for each in planned if each.id in asked]
         for planned, asked in ((plan.streams, plain.needs.streams), (plan.probes, aware.needs.probes["own"]))
     )
-    assert [next(iter(link)) for link in stream.local] == ["pass", "gaussian-input"]
-    assert probe.local == stream.local
+    assert [next(iter(link)) for link in stream.local.spec()] == ["pass", "gaussian-input"]
+    assert probe.local.spec() == stream.local.spec()
     assert sum(span.stop - span.start for span in probe.spans) == 60
 
 

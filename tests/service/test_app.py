@@ -12,18 +12,18 @@ import httpx
 import pytest
 import structlog
 from fastapi import FastAPI, Request
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import SecretStr
 
 from leakrange.service.app import bearer, check_operator, create_app
 from leakrange.service.bodies import SMALL_BODY
+from leakrange.strict import Strict
 from leakrange.wire.errors import Forbidden, Unauthenticated, Unavailable
 from tests.serving import serving
 
 LIMIT = 10_000
 
 
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Body(Strict):
     number: int
 
 

@@ -13,18 +13,18 @@ import yaml
 from pydantic import AliasChoices
 from pydantic_settings import BaseSettings
 
-from clients.cli.embedded.parties import processes
-from clients.cli.embedded.ports import DEFAULT_BASE
-from clients.cli.embedded.state import StateFolder
-from clients.edge.settings import EdgeSettings
+from leakrange.clients.cli.embedded.parties import processes
+from leakrange.clients.cli.embedded.ports import DEFAULT_BASE
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.edge.settings import EdgeSettings
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import FLEET_REDIS, SERVERS, Party, listening, parties
 from leakrange.service.variables import variable
-from services.attacker.__main__ import QUEUES
-from services.attacker.settings import FleetSettings
-from services.controller.settings import ControllerSettings
-from services.provider.settings import ProviderSettings
-from services.proxy.settings import ProxySettings
+from leakrange.services.attacker.__main__ import QUEUES
+from leakrange.services.attacker.settings import FleetSettings
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.provider.settings import ProviderSettings
+from leakrange.services.proxy.settings import ProxySettings
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
@@ -133,7 +133,10 @@ def test_every_job_has_a_worker() -> None:
 def test_the_import_contract_names_every_program() -> None:
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     [independent] = [contract for contract in contracts if contract["type"] == "independence"]
-    programs = {party.module for party in DECLARED} | {"clients.cli", "services.federation"}
+    programs = {party.module for party in DECLARED} | {
+        "leakrange.clients.cli",
+        "leakrange.services.federation",
+    }
     assert set(independent["modules"]) == programs
 
 
@@ -172,13 +175,13 @@ def test_a_behaviour_more_is_one_provider_more_and_moves_no_port(
     before = listening(behaviours())
     more = [*behaviours(), "nosy/loud", "nosy/quiet"]
     assert listening(more) == (*before, "provider-nosy")
-    monkeypatch.setattr("clients.cli.embedded.parties.behaviours", lambda: more)
+    monkeypatch.setattr("leakrange.clients.cli.embedded.parties.behaviours", lambda: more)
     folder = StateFolder(tmp_path)
     folder.prepare()
     ports = {name: 4000 + i for i, name in enumerate(listening(more))}
     started = {process.name: process for process in processes(folder, ports, workers=2)}
     nosy, controller = started["provider-nosy"], started["controller"]
-    assert nosy.command[-1] == "services.provider"
+    assert nosy.command[-1] == "leakrange.services.provider"
     assert nosy.environment["LEAKRANGE_PROVIDER_NAME"] == "nosy"
     assert nosy.port == 4008
     assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4008"

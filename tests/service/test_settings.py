@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.service.settings import ServiceSettings, read_settings
-from services.controller.settings import ControllerSettings
+from leakrange.services.controller.settings import ControllerSettings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakrange.store.audits import Audits
+from leakrange.store.audits import AuditStore
 from leakrange.store.engine import Database
 from leakrange.wire.errors import NotFound
 
@@ -13,15 +13,15 @@ REQUEST = {"model": "m", "url": "http://elsewhere", "key": "a-secret", "plan": {
 
 async def test_an_audit_keeps_its_key_until_it_ends(database: Database) -> None:
     async with database.write() as session:
-        audits = Audits(session)
+        audits = AuditStore(session)
         passed, failed, going_on = [(await audits.create(REQUEST)).id for _ in range(3)]
     async with database.write() as session:
-        await Audits(session).finish(passed, verdict={"conclusion": "passes"})
-        await Audits(session).finish(failed, problem={"detail": "no model"})
+        await AuditStore(session).finish(passed, verdict={"conclusion": "passes"})
+        await AuditStore(session).finish(failed, problem={"detail": "no model"})
         with pytest.raises(NotFound):
-            await Audits(session).finish("no-such-audit", verdict={})
+            await AuditStore(session).finish("no-such-audit", verdict={})
     async with database.read() as session:
-        audits = Audits(session)
+        audits = AuditStore(session)
         assert [(audit.id, audit.request["key"]) for audit in await audits.running()] == [
             (going_on, "a-secret")
         ]

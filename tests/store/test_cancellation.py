@@ -6,13 +6,13 @@ from sqlalchemy import func, select
 
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.runs import Runs
-from leakrange.store.tables import Event
+from leakrange.store.runs import RunStore
+from leakrange.store.tables import EventRow
 
 
 async def test_cancelled_anywhere_a_transaction_happens_as_a_whole_or_not_at_all(database: Database) -> None:
     async with database.write() as session:
-        run = (await Runs(session).create("demo", scenario_yaml="", scenario={})).id
+        run = (await RunStore(session).create("demo", scenario_yaml="", scenario={})).id
 
     async def twice() -> None:
         async with database.write() as session:
@@ -30,7 +30,7 @@ async def test_cancelled_anywhere_a_transaction_happens_as_a_whole_or_not_at_all
             await twice()
     async with database.read() as session:
         counts = [
-            await session.scalar(select(func.count()).where(Event.kind == kind))
+            await session.scalar(select(func.count()).where(EventRow.kind == kind))
             for kind in ("first", "second")
         ]
         assert counts[0] == counts[1] >= 30
@@ -45,7 +45,7 @@ async def test_a_cancellation_that_came_in_a_transaction_ends_the_task_behind_it
         nonlocal behind
         async with database.write() as session:
             entered.set()
-            await Runs(session).create("demo", scenario_yaml="", scenario={})
+            await RunStore(session).create("demo", scenario_yaml="", scenario={})
         behind = True
 
     task = asyncio.create_task(work())
@@ -59,7 +59,7 @@ async def test_a_cancellation_that_came_in_a_transaction_ends_the_task_behind_it
 async def test_a_time_limit_around_a_transaction_is_told_as_such(database: Database) -> None:
     try:
         async with asyncio.timeout(0), database.write() as session:
-            await Runs(session).create("demo", scenario_yaml="", scenario={})
+            await RunStore(session).create("demo", scenario_yaml="", scenario={})
     except TimeoutError:
         pass
     task = asyncio.current_task()

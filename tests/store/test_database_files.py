@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, text
 
+from leakrange.services.provider.database import SQLite, deployments
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.wire.errors import StorageFull, Unavailable
-from services.provider.database import SQLite, deployments
 from tests.disks import fill, small_disk
 
 Work = Callable[[Path], Awaitable[None]]
@@ -25,7 +25,7 @@ async def controllers(path: Path) -> None:
     try:
         await asyncio.to_thread(upgrade, f"sqlite:///{path}")
         async with database.write() as session:
-            await Runs(session).create(
+            await RunStore(session).create(
                 "a run", scenario_yaml="x" * 300_000, scenario={}, plan={}, environment={}
             )
             await session.execute(text("select * from runs"))

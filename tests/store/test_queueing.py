@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from leakrange.store import engine
 from leakrange.store.engine import Database
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from tests.databases import Databases
 
 
@@ -30,13 +30,13 @@ async def test_every_writer_gets_its_turn_however_long_the_queue(
 
     async def write(number: int) -> None:
         async with database.write() as session:
-            await Runs(session).create(f"run-{number}", scenario_yaml="", scenario={})
+            await RunStore(session).create(f"run-{number}", scenario_yaml="", scenario={})
             await asyncio.to_thread(time.sleep, 0.02)  # a disk that takes its time
 
     try:
         await asyncio.gather(*(write(number) for number in range(20)))
         async with database.read() as session:
-            rows, _ = await Runs(session).page(limit=50)
+            rows, _ = await RunStore(session).page(limit=50)
         assert len(rows) == 20
     finally:
         await database.close()

@@ -7,21 +7,21 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from leakrange.jobs.session import SessionReply
+from leakrange.jobs.steps.stream import SessionReply
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.loads import Loads
-from leakrange.store.runs import Runs
-from leakrange.store.served import ServedModels
-from leakrange.store.tables import Base, Event, Job, Run, Trial, Truth
+from leakrange.store.runs import RunStore
+from leakrange.store.served import ServedModelStore
+from leakrange.store.tables import Base, EventRow, JobRow, RunRow, TrialRow, TruthRow
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import InvalidInput, NotFound
 
 
 async def create(database: Database, name: str = "demo") -> str:
     async with database.write() as session:
-        run = await Runs(session).create(
+        run = await RunStore(session).create(
             name, scenario_yaml="name: demo\n", scenario={"z": 1, "a": 2}, plan={"trials": []}
         )
         return run.id
@@ -38,22 +38,22 @@ async def test_a_run_is_kept_as_it_was_given(database: Database) -> None:
     before = datetime.now(UTC)
     run_id = await create(database)
     async with database.read() as session:
-        run = await Runs(session).get(run_id)
+        run = await RunStore(session).get(run_id)
         assert (run.name, run.state, run.error) == ("demo", "queued", None)
         assert list(run.scenario) == ["z", "a"]  # in its author's order
         assert run.created.tzinfo is not None
         assert before <= run.created <= datetime.now(UTC)
-        assert await Runs(session).plan(run_id) == {"trials": []}
+        assert await RunStore(session).plan(run_id) == {"trials": []}
         with pytest.raises(NotFound):
-            await Runs(session).get("no such run")
+            await RunStore(session).get("no such run")
         with pytest.raises(NotFound):
-            await Runs(session).plan("no such run")
+            await RunStore(session).plan("no such run")
 
 
 async def test_states_move_one_way_and_once(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:
-        runs = Runs(session)
+        runs = RunStore(session)
         assert await runs.move(run_id, "running")
         assert not await runs.move(run_id, "running")
         assert await runs.move(run_id, "done")
@@ -71,7 +71,7 @@ async def test_of_several_that_move_a_run_one_does(database: Database) -> None:
 
     async def move() -> bool:
         async with database.write() as session:
-            return await Runs(session).move(run_id, "running")
+            return await RunStore(session).move(run_id, "running")
 
     assert sum(await asyncio.gather(*(move() for _ in range(10)))) == 1
 
@@ -82,22 +82,22 @@ async def test_pages_give_every_run_once_newest_first(database: Database) -> Non
     after: str | None = None
     async with database.read() as session:
         while True:
-            rows, after = await Runs(session).page(limit=3, after=after)
+            rows, after = await RunStore(session).page(limit=3, after=after)
             seen += [run.id for run in rows]
             if after is None:
                 break
         assert seen == made[::-1]
         with pytest.raises(InvalidInput, match="after"):
-            await Runs(session).page(after="no such run")
+            await RunStore(session).page(after="no such run")
 
 
 async def test_what_is_unfinished_comes_back_oldest_first(database: Database) -> None:
     first, second, third = [await create(database) for _ in range(3)]
     async with database.write() as session:
-        await Runs(session).move(second, "cancelled")
-        await Runs(session).move(third, "running")
+        await RunStore(session).move(second, "cancelled")
+        await RunStore(session).move(third, "running")
     async with database.read() as session:
-        assert [run.id for run in await Runs(session).unfinished()] == [first, third]
+        assert [run.id for run in await RunStore(session).unfinished()] == [first, third]
 
 
 async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
@@ -109,10 +109,10 @@ async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
             await Trials(session).add(each, [("t", {})])
             await Truths(session).add(each, "u", told(1))
             await Ledger(session).open(each, "k", policy="p", budget=1)
-            await ServedModels(session).add(each, "m", "honest")
+            await ServedModelStore(session).add(each, "m", "honest")
             await Loads(session).put(each, "part", {})
     async with database.write() as session:
-        await session.delete(await Runs(session).get(run_id))
+        await session.delete(await RunStore(session).get(run_id))
     async with database.read() as session:
         for table in Base.metadata.tables.values():
             if "run_id" in table.columns:
@@ -122,10 +122,10 @@ async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
 
 async def test_rows_of_no_run_are_refused(database: Database) -> None:
     for row in (
-        Job(run_id="none", identity="a", kind="train", payload={}),
-        Event(run_id="none", seq=1, kind="a", data={}),
-        Trial(run_id="none", trial="a", result={}),
-        Truth(run_id="none", upload="a", labels={}, decisions=[]),
+        JobRow(run_id="none", identity="a", kind="train", payload={}),
+        EventRow(run_id="none", seq=1, kind="a", data={}),
+        TrialRow(run_id="none", trial="a", result={}),
+        TruthRow(run_id="none", upload="a", labels={}, decisions=[]),
     ):
         with pytest.raises(IntegrityError):
             async with database.write() as session:
@@ -135,7 +135,7 @@ async def test_rows_of_no_run_are_refused(database: Database) -> None:
 async def test_states_nobody_knows_are_refused(database: Database) -> None:
     with pytest.raises(IntegrityError):
         async with database.write() as session:
-            session.add(Run(name="a", id="a", scenario_yaml="", scenario={}, state="resting"))  # type: ignore[arg-type]
+            session.add(RunRow(name="a", id="a", scenario_yaml="", scenario={}, state="resting"))  # type: ignore[arg-type]
 
 
 async def test_figures_that_are_no_numbers_are_stored_as_null(database: Database) -> None:
@@ -150,10 +150,10 @@ async def test_figures_that_are_no_numbers_are_stored_as_null(database: Database
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
     async def fail() -> None:
         async with database.write() as session:
-            await Runs(session).create("demo", scenario_yaml="", scenario={})
+            await RunStore(session).create("demo", scenario_yaml="", scenario={})
             raise RuntimeError("midway")
 
     with pytest.raises(RuntimeError, match="midway"):
         await fail()
     async with database.read() as session:
-        assert (await Runs(session).page())[0] == []
+        assert (await RunStore(session).page())[0] == []

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.store.engine import Database
 from leakrange.store.models import NEWEST, Models
-from leakrange.store.tables import Truth
+from leakrange.store.tables import TruthRow
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import NotFound
 from tests.store.test_runs import create, told
@@ -28,7 +28,7 @@ async def test_the_first_truth_stands(database: Database) -> None:
         assert truth.labels == {"y": [added.index(True)]}
         assert truth.decisions == [added.index(True)]
         assert (truth.input_bytes, truth.sent_bytes) == (9, 3)
-        assert await session.scalar(select(func.count()).select_from(Truth)) == 1
+        assert await session.scalar(select(func.count()).select_from(TruthRow)) == 1
         with pytest.raises(NotFound):
             await Truths(session).get(other, "upload")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.defences.output import ReleaseContext
 from leakrange.jobs.recipe import DataSpec
 from leakrange.metrics import measured
 from leakrange.metrics.outcomes import Predictions
@@ -63,7 +63,7 @@ def received(
     stream = next(stream for stream in plan.streams if stream.defence == defence)
     policy = next(policy for policy in plan.policies if policy.defence == defence)
     model = next(model for model in plan.models if model.id == stream.model)
-    values = Chain.parse(policy.chain).apply(logits, ReleaseContext(release="logits"))
+    values = policy.chain.apply(logits, ReleaseContext(release="logits"))
     identities, truths = [], []
     for start, stop in ((0, 150), (150, USERS)):
         identity = digest(["session", defence, start])

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.connection import connect
-from clients.cli.console import note, print_json, print_table, print_text, say
-from clients.cli.options import AsJson, State, Url
-from leakrange.wire.comparison import Change, ComparedCell, Comparison, Standing
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, print_json, print_table, print_text, say
+from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.wire.comparison import Change, ComparedCell, Comparison, RunFigure
 
 __all__ = ["compare"]
 
@@ -30,22 +30,22 @@ def compare(
         if as_csv:
             print_text(place.runs.compare_table(*runs).decode(errors="replace"))
             return
-        found = place.runs.compare(*runs)
+        comparison = place.runs.compare(*runs)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(comparison.model_dump(mode="json"))
         return
-    _show(found)
+    _show(comparison)
 
 
-def _show(found: Comparison) -> None:
-    letters = [run.letter for run in found.runs]
-    for run in found.runs:
+def _show(comparison: Comparison) -> None:
+    letters = [run.letter for run in comparison.runs]
+    for run in comparison.runs:
         note(f"{run.letter}: {run.run} {run.name}, {run.state}")
     print_table(
         ("scenario", *letters),
         [
             (each.path, *(value if value is not None else "–" for value in each.values))
-            for each in found.differences
+            for each in comparison.differences
         ],
         empty="the scenarios do not differ",
     )
@@ -60,19 +60,19 @@ def _show(found: Comparison) -> None:
                 *(_figure(figure) for figure in each.figures),
                 *(_change(change) for change in each.changes[1:]),
             )
-            for each in found.cells
+            for each in comparison.cells
         ],
         empty="the runs share no cell that is finished in the first and in another",
     )
-    for said in found.notes:
-        note(said)
+    for sentence in comparison.notes:
+        note(sentence)
 
 
 def _cell(cell: ComparedCell) -> str:
     return f"{cell.provider}.{cell.defence}.{cell.attack}.{cell.knowledge}.b{cell.budget}.{cell.sensitive}"
 
 
-def _figure(figure: Standing | None) -> str:
+def _figure(figure: RunFigure | None) -> str:
     return "–" if figure is None else f"{figure.mean:.4g}"
 
 

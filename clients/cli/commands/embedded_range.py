@@ -11,14 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.connection import state_folder
-from clients.cli.console import note, plain, print_json, print_table, screen
-from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
-from clients.cli.embedded.parties import check_variables
-from clients.cli.embedded.ports import DEFAULT_BASE, check_base
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.connection import state_folder
+from leakrange.clients.cli.console import note, plain, print_json, print_table, screen
+from leakrange.clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
+from leakrange.clients.cli.embedded.parties import check_variables
+from leakrange.clients.cli.embedded.ports import DEFAULT_BASE, check_base
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State
 from leakrange.service.parties import SERVERS
 
 __all__ = ["down", "status", "up"]
@@ -121,7 +121,7 @@ def status(state: State = None, as_json: AsJson = False) -> None:
 
 
 def _answers(name: str, port: int | None) -> bool:
-    """Whether a party that listens answers now. Workers and Redis are not asked: the record is believed."""
+    """Return whether a listening party answers now. For workers and Redis the record is believed."""
     if port is None or name in SERVERS:
         return True
     try:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.console import print_json
-from clients.cli.exits import CliError, Exit
-from clients.cli.scenario_files import mistake_lines, read_scenario
+from leakrange.clients.cli.console import print_json
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.scenario_files import mistake_lines, read_scenario
 from leakrange.wire.errors import InvalidScenario
 
 __all__ = ["federation"]
@@ -26,8 +26,8 @@ def _group() -> None:
 def recipes(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a YAML or JSON file with a scenario")],
 ) -> None:
-    """Print the recipes of all extractors that a scenario needs, as `python -m services.federation run` takes
-    them. Ends with 2 where the scenario has mistakes."""
+    """Print the recipes of all extractors that a scenario needs, as `python -m leakrange.services.federation
+    run` takes them. Ends with 2 where the scenario has mistakes."""
     from leakrange.defences.registered import is_federated
     from leakrange.scenario.language import parse
     from leakrange.scenario.matrix import expand

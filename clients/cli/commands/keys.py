@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.connection import connect
-from clients.cli.console import note, print_json, say
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, print_json, say
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State, Url
 from leakrange.registry import UnknownName
 from leakrange.wire.endpoints import ENDPOINTS
 from leakrange.wire.names import is_name
@@ -71,14 +71,18 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make an API key with a budget. It is shown this once, and only its hash is kept."""
-    kept = {
-        "models": None if models is None else _listed("--models", models, _model),
-        "endpoints": None if endpoints is None else _listed("--endpoints", endpoints, _endpoint),
-    }
+    asked = None if models is None else _listed("--models", models, _model)
+    used = None if endpoints is None else _listed("--endpoints", endpoints, _endpoint)
     bounds = _listed("--limit", limits or [], _limit)
     with connect(state, url) as place:
         created = place.keys.create(
-            name, budget, policy=policy, limits=bounds, counting=counting.value, **kept
+            name,
+            budget,
+            policy=policy,
+            models=asked,
+            endpoints=used,
+            limits=bounds,
+            counting=counting.value,
         )
     if as_json:
         print_json(created.model_dump(mode="json"))
@@ -92,12 +96,12 @@ def create(
 
 
 def _listed(option: str, given: list[str], mistake: Callable[[str], str | None]) -> list[str]:
-    """The values of an option that is repeated, comma separated or both; raises `CliError` for a wrong
+    """Return the values of an option that is repeated, comma separated or both; raises `CliError` for a wrong
     one."""
     values = [value.strip() for one in given for value in one.split(",")]
     for value in values:
-        if told := mistake(value):
-            raise CliError(f"{option} {','.join(given)}: {told}", code=Exit.USAGE)
+        if error := mistake(value):
+            raise CliError(f"{option} {','.join(given)}: {error}", code=Exit.USAGE)
     return values
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from clients.cli.connection import connect
-from clients.cli.console import note, print_json, print_table
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, print_json, print_table
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State, Url
 from leakrange.wire.limits import LimitKind, NamedLimit
 from leakrange.wire.names import is_name
 
@@ -24,19 +24,19 @@ Limit = Annotated[str, typer.Argument(metavar="NAME", help="the limit's name; ke
 def list_limits(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List the limits that there are, and the kinds with their parameters."""
     with connect(state, url) as place:
-        found = place.limits.all()
+        limit_list = place.limits.all()
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(limit_list.model_dump(mode="json"))
         return
     print_table(
         ("limit", "kind", "parameters"),
-        [(one.name, one.kind, _parameters(one)) for one in found.limits],
+        [(one.name, one.kind, _parameters(one)) for one in limit_list.limits],
         empty="no limits yet: 'leakrange limits put' makes one",
     )
     note("")
     print_table(
         ("kind", "parameters", "what it allows"),
-        [(kind.kind, _named(kind), kind.summary) for kind in found.kinds],
+        [(kind.kind, _named(kind), kind.summary) for kind in limit_list.kinds],
         empty="no kinds",
     )
 
@@ -65,11 +65,11 @@ def put(
             raise CliError(f"{given!r} is not PARAMETER=VALUE", code=Exit.USAGE)
         _set(body, path.split("."), _value(value), given)
     with connect(state, url) as place:
-        made = place.limits.put(name, kind, **body)
+        limit = place.limits.put(name, kind, **body)
     if as_json:
-        print_json(made.model_dump(mode="json"))
+        print_json(limit.model_dump(mode="json"))
         return
-    note(f"limit {name!r}: {made.kind}, {_parameters(made)}; keys name it with --limit {name}")
+    note(f"limit {name!r}: {limit.kind}, {_parameters(limit)}; keys name it with --limit {name}")
 
 
 @limits.command("delete")
@@ -102,8 +102,8 @@ def _value(text: str) -> Any:
 
 
 def _parameters(limit: NamedLimit) -> str:
-    told = limit.model_extra or {}
-    return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in told.items())
+    parameters = limit.model_extra or {}
+    return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in parameters.items())
 
 
 def _named(kind: LimitKind) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
-from clients.cli.connection import connect
-from clients.cli.console import print_json, print_table
-from clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import print_json, print_table
+from leakrange.clients.cli.options import AsJson, State, Url
 
 __all__ = ["data", "models"]
 
@@ -49,13 +49,13 @@ def list_data(as_json: AsJson = False) -> None:
 def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List the models that the range has trained, newest first."""
     with connect(state, url) as place:
-        found = place.models()
+        trained = place.models()
     if as_json:
-        print_json([model.model_dump(mode="json") for model in found])
+        print_json([model.model_dump(mode="json") for model in trained])
         return
     print_table(
         ("model", "data", "behaviour", "seed", "created"),
-        [(m.digest, m.data, m.behaviour, m.seed, m.created[:19]) for m in found],
+        [(m.digest, m.data, m.behaviour, m.seed, m.created[:19]) for m in trained],
         empty="no models yet: a run trains those that it needs",
     )
 

@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.commands.runs import accepted, to_its_end
-from clients.cli.connection import connect
-from clients.cli.console import note, print_text
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State, Url
 from leakrange.client import Range
+from leakrange.clients.cli.commands.runs import accepted, to_its_end
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, print_text
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State, Url
 
 __all__ = ["load"]
 
@@ -55,7 +55,7 @@ def load(
         raise typer.BadParameter("--workers are started here, those to --expect elsewhere: not both")
     if table is not None and table.suffix not in (".csv", ".json"):
         raise typer.BadParameter("--table is a .csv or a .json file")
-    if find_spec("locust") is None or find_spec("load") is None:
+    if find_spec("locust") is None:
         raise CliError(
             "load tests need Locust, which is not installed",
             code=Exit.USAGE,
@@ -80,7 +80,7 @@ def load(
 
 
 def _command(run: str, web: int | None, workers: int, expect: int) -> list[str]:
-    command = [sys.executable, "-m", "load", "--leakrange-run", run]
+    command = [sys.executable, "-m", "leakrange.load", "--leakrange-run", run]
     command += ["--only-summary", "--loglevel", "WARNING", "--stop-timeout", "20"]
     command += ["--headless"] if web is None else ["--web-port", str(web), "--autostart", "--autoquit", "2"]
     if workers:

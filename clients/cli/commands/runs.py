@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.connection import connect
-from clients.cli.console import note, open_page, print_json, print_table, say
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, Open, State, Url
-from clients.cli.progress import watch
-from clients.cli.scenario_files import mistake_lines, read_scenario
 from leakrange.client import Range
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, open_page, print_json, print_table, say
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, Open, State, Url
+from leakrange.clients.cli.progress import watch
+from leakrange.clients.cli.scenario_files import mistake_lines, read_scenario
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.runs import Accepted
@@ -55,8 +55,8 @@ def run(
 
 
 def accepted(place: Range, scenario: Path, as_json: bool, *, load: bool = False) -> Accepted:
-    """What the controller says to a scenario that it has accepted. Ends with the scenario's mistakes where it
-    has not."""
+    """Return the controller's answer to an accepted scenario. Ends with the scenario's mistakes if it is
+    refused."""
     text = read_scenario(scenario)
     try:
         return place.runs.start(text, load=load)
@@ -84,9 +84,9 @@ def follow(
 def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List runs, newest first."""
     with connect(state, url) as place:
-        found = place.runs.latest()
+        views = place.runs.latest()
     if as_json:
-        print_json([view.model_dump(mode="json") for view in found])
+        print_json([view.model_dump(mode="json") for view in views])
         return
     print_table(
         ("run", "name", "state", "trials", "seconds", "created"),
@@ -99,7 +99,7 @@ def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
                 _seconds(view.seconds),
                 view.created[:19],
             )
-            for view in found
+            for view in views
         ],
         empty="no runs yet: 'leakrange run SCENARIO' starts one",
     )
@@ -129,8 +129,7 @@ def report(
 
 
 def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
-    """Watch a run to its end, and write its report where one is wanted. Raises `CliError` where the run
-    failed."""
+    """Watch a run to its end, and write its report if wanted. Raises `CliError` if the run failed."""
     try:
         view = watch(place, run)
     except KeyboardInterrupt:

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.console import note, print_json
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson
-from clients.cli.scenario_files import mistake_lines, read_scenario
+from leakrange.clients.cli.console import note, print_json
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson
+from leakrange.clients.cli.scenario_files import mistake_lines, read_scenario
 from leakrange.wire.errors import InvalidScenario
 
 __all__ = ["scenario"]

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.connection import state_folder
-from clients.cli.console import print_json, say
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State
-from clients.cli.traces import lines, read, trees
+from leakrange.clients.cli.connection import state_folder
+from leakrange.clients.cli.console import print_json, say
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State
+from leakrange.clients.cli.traces import lines, read, trees
 
 __all__ = ["trace"]
 
@@ -37,15 +37,15 @@ def trace(
     """
     named = os.environ.get("LEAKRANGE_TRACES")
     place = folder or (Path(named) if named else state_folder(state).traces)
-    found = trees(read(place), wanted)
-    if not found:
+    steps = trees(read(place), wanted)
+    if not steps:
         raise CliError(
             f"nothing in {place} belongs to {wanted!r}",
             code=Exit.USAGE,
             hint="spans are written while 'leakrange up --traces' runs; 'leakrange runs' lists the runs",
         )
     if as_json:
-        print_json([step.told() for step in found])
+        print_json([step.told() for step in steps])
         return
-    for line in lines(found, every=every):
+    for line in lines(steps, every=every):
         say(line)

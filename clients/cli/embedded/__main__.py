@@ -1,4 +1,4 @@
-"""``python -m clients.cli.embedded``: the launcher that ``leakrange up --detach`` leaves behind."""
+"""``python -m leakrange.clients.cli.embedded``: the launcher that ``leakrange up --detach`` leaves behind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from clients.cli.embedded.launcher import Settings, serve
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError, refusal, told
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.embedded.launcher import Settings, serve
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError, refusal, told
 from leakrange.wire.errors import LeakrangeError
 
 

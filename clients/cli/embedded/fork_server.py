@@ -35,7 +35,7 @@ LONGEST = 64
 
 
 class Forked:
-    """A party that the server has forked, seen from the launcher as a `subprocess.Popen` is."""
+    """A party that the server has forked, with the interface of a `subprocess.Popen` for the launcher."""
 
     def __init__(self, server: ForkServer, pid: int) -> None:
         self._server, self.pid = server, pid
@@ -46,7 +46,7 @@ class Forked:
         return self._server.ended.get(self.pid)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code, when it has ended. Raises `subprocess.TimeoutExpired`."""
+        """Wait for the end and return the exit code. Raises `subprocess.TimeoutExpired`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             left = None if deadline is None else deadline - time.monotonic()
@@ -56,7 +56,7 @@ class Forked:
         return code
 
     def terminate(self) -> None:
-        """Ask it to end; nothing where it has ended."""
+        """Ask it to end; does nothing if it has ended."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGTERM)
 
@@ -86,13 +86,13 @@ class ForkServer:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Return whether it runs."""
         return self._process.poll() is None
 
     def fork(
         self, command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
     ) -> Forked | None:
-        """Start ``python -m module …`` as a session of its own, output to ``log``; None where the server has
+        """Start ``python -m module …`` as a session of its own, output to ``log``; None if the server has
         ended."""
         order = {"command": command[2:], "environment": dict(environment), "folder": str(folder)}
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,16 +114,15 @@ class ForkServer:
         return Forked(self, new.pop()) if new else None
 
     def hear(self, seconds: float | None = 0.0) -> None:
-        """Take note of what the server says, after waiting for it for so many ``seconds``, or until it says
-        something."""
+        """Process one message of the server, waiting for it at most ``seconds``, or without limit if None."""
         self._link.settimeout(seconds)
         try:
-            said = self._link.recv(LONGEST)
+            message = self._link.recv(LONGEST)
         except (BlockingIOError, TimeoutError):
             return
         except ConnectionError:
-            said = b""
-        match said.split():
+            message = b""
+        match message.split():
             case [b"ready"]:
                 self.ready = True
             case [b"forked", pid]:

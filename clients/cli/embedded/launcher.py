@@ -14,13 +14,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients.cli.embedded.parties import processes
-from clients.cli.embedded.ports import assign, check_free, claimed
-from clients.cli.embedded.process import last_lines, owner_only, rotate
-from clients.cli.embedded.state import StateFolder
-from clients.cli.embedded.supervisor import Supervisor, end_leftovers
-from clients.cli.exits import CliError, Exit
 from leakrange.client.embedded import PartyRecord, RangeRecord
+from leakrange.clients.cli.embedded.parties import processes
+from leakrange.clients.cli.embedded.ports import assign, check_free, claimed
+from leakrange.clients.cli.embedded.process import last_lines, owner_only, rotate
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.embedded.supervisor import ProcessSupervisor, end_leftovers
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.disk import storage_full
 
 __all__ = ["Settings", "check_room", "detach", "ending", "serve", "stop"]
@@ -48,12 +48,11 @@ def serve(
     starting: Callable[[RangeRecord], None],
     ready: Callable[[RangeRecord], None],
 ) -> bool:
-    """Run the range in this process until a signal asks for its end; False where that came before it stood.
+    """Run the range in this process until a signal asks for its end; False if that came before it stood.
 
     ``starting`` is called with the record, which changes while the parties start, and ``ready`` when all are
-    ready. Raises
-    `CliError` where the folder is in use, a port is taken, something is not installed, or a party dies at
-    start; all others are stopped then.
+    ready. Raises `CliError` if the folder is in use, a port is taken, something is not installed, or a party
+    dies at start; all others are stopped then.
     """
     folder = settings.folder
     check_room(folder.root)
@@ -73,7 +72,7 @@ def serve(
 
 
 def _served(
-    supervisor: Supervisor,
+    supervisor: ProcessSupervisor,
     announce: Callable[[str], None],
     starting: Callable[[RangeRecord], None],
     ready: Callable[[RangeRecord], None],
@@ -122,7 +121,7 @@ def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> Ra
     options = ["--state", str(folder.root), "--ports", str(settings.base), "--workers", str(settings.workers)]
     with folder.handed_on() as lock, log.open("ab") as output:
         launcher = subprocess.Popen(
-            [sys.executable, "-m", "clients.cli.embedded", *options, "--lock", str(lock)],
+            [sys.executable, "-m", "leakrange.clients.cli.embedded", *options, "--lock", str(lock)],
             pass_fds=[lock],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -138,7 +137,7 @@ def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> Ra
                 if record.state == "ready":
                     return record
             if code is not None:
-                raise _told(record if record and record.launcher == launcher.pid else None, folder)
+                raise _start_error(record if record and record.launcher == launcher.pid else None, folder)
             time.sleep(0.1)
     except KeyboardInterrupt:
         launcher.terminate()
@@ -147,7 +146,7 @@ def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> Ra
 
 
 def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
-    """Stop the range of ``folder`` and wait until its processes are gone; False where none was."""
+    """Stop the range of ``folder`` and wait until its processes are gone; False if there were none."""
     record = folder.record()
     if not folder.held():
         _clear(folder, announce)
@@ -172,8 +171,8 @@ def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
 
 
 def ending(folder: StateFolder) -> tuple[str, str] | None:
-    """How the last range of ``folder`` ended if nobody stopped it, and what to do about it. None where there
-    was no range, or where it still runs."""
+    """Describe how the last range of ``folder`` ended if nobody stopped it, and what to do about it. None if
+    there was no range, or if it still runs."""
     record = folder.record()
     if record is None or folder.held():
         return None
@@ -193,7 +192,7 @@ def ending(folder: StateFolder) -> tuple[str, str] | None:
 
 
 def already_running(folder: StateFolder) -> CliError:
-    """The error of a second start in one folder."""
+    """Return the error for a second start in one folder."""
     record = folder.record()
     return CliError(
         f"a range is running in {folder.root}: its controller is at {record.controller}"
@@ -204,7 +203,7 @@ def already_running(folder: StateFolder) -> CliError:
     )
 
 
-def _prepare(settings: Settings, ports: dict[str, int], announce: Callable[[str], None]) -> Supervisor:
+def _prepare(settings: Settings, ports: dict[str, int], announce: Callable[[str], None]) -> ProcessSupervisor:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise CliError(
@@ -216,7 +215,7 @@ def _prepare(settings: Settings, ports: dict[str, int], announce: Callable[[str]
     chosen = processes(folder, ports, workers=settings.workers)
     record = _record(folder, ports)
     record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
-    return Supervisor(folder, chosen, record, announce)
+    return ProcessSupervisor(folder, chosen, record, announce)
 
 
 def _record(folder: StateFolder, ports: dict[str, int]) -> RangeRecord:
@@ -237,7 +236,7 @@ def _failed(record: RangeRecord, error: CliError) -> RangeRecord:
 
 
 def check_room(folder: Path) -> None:
-    """Raise `CliError` where the disk of ``folder`` has no room for a range's logs and databases."""
+    """Raise `CliError` if the disk of ``folder`` has no room for a range's logs and databases."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     if shutil.disk_usage(there).free < LEAST_FREE:
         raise CliError(
@@ -248,7 +247,7 @@ def check_room(folder: Path) -> None:
         )
 
 
-def _told(record: RangeRecord | None, folder: StateFolder) -> CliError:
+def _start_error(record: RangeRecord | None, folder: StateFolder) -> CliError:
     check_room(folder.root)  # without it there may be neither record nor log
     if record is not None and record.error is not None:
         return CliError(

@@ -17,10 +17,10 @@ from typing import Literal
 
 import orjson
 
-from clients.cli.embedded.redis_server import redis_command, redis_url
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError, Exit
 from leakrange.allocator import ALLOCATOR
+from leakrange.clients.cli.embedded.redis_server import redis_command, redis_url
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import FLEET_REDIS, SERVERS, Party, parties
 from leakrange.service.variables import LIBRARY, mistaken, variable
@@ -36,9 +36,8 @@ FOLDERS = tuple(map(variable, ("cache", "data", "traces")))
 
 @dataclass(frozen=True)
 class Process:
-    """A process to run. ``answers`` is how its readiness is seen at ``url``: over HTTP, by Redis' own
-    protocol, or through the broker as the worker that it calls itself.
-    """
+    """A process to run. ``answers`` is how its readiness is checked at ``url``: over HTTP, by Redis' own
+    protocol, or through the broker by the worker's name."""
 
     name: str
     command: tuple[str, ...]
@@ -56,9 +55,9 @@ class Process:
 
 
 def check_variables() -> list[str]:
-    """The variables that are set, and that an embedded range decides for itself.
+    """Return the set variables that an embedded range decides for itself.
 
-    Raises `CliError` for one of ours that nothing reads: what it should have said would be ignored.
+    Raises `CliError` for one of ours that nothing reads and that would be ignored.
     """
     if mistakes := mistaken(os.environ):
         raise CliError(
@@ -81,17 +80,17 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
         return redis_url(folder, ports[server], "operator")
 
     broker = os.environ.get(variable("broker_url")) or as_operator(FLEET_REDIS)
-    told = _told_to_all(folder, ports, declared)
+    shared = _shared_settings(folder, ports, declared)
 
     def process(party: Party, name: str) -> Process:
-        own = {"state_dir": str(folder.of_party(name))}
+        settings = {"state_dir": str(folder.of_party(name))}
         if party.redis is not None and party.server is not None:
-            own["redis_url"] = redis_url(folder, ports[party.server], party.redis)
+            settings["redis_url"] = redis_url(folder, ports[party.server], party.redis)
         if party.behaviour is not None:
-            own["provider_name"] = party.behaviour
+            settings["provider_name"] = party.behaviour
         if not party.queues:
-            own["port"] = str(ports[name])
-        known = told | own
+            settings["port"] = str(ports[name])
+        known = shared | settings
         environment = {variable(setting): known[setting] for setting in party.settings}
         environment |= _set(*party.choices, *LIBRARY)
         if first := environment.get(METRICS_PORT):
@@ -127,7 +126,7 @@ def computing() -> dict[str, str]:
     return _inherited() | SINGLE_THREAD | dict(ALLOCATOR)
 
 
-def _told_to_all(
+def _shared_settings(
     folder: StateFolder, ports: Mapping[str, int], declared: tuple[Party, ...]
 ) -> dict[str, str]:
     """The values of settings that are the same for every party."""
@@ -172,5 +171,5 @@ def _ours(name: str) -> bool:
 
 
 def _counted(first: str, number: int) -> str:
-    """Several workers on one machine cannot share a port: each takes the next."""
+    """Return the port of the next worker: several on one machine cannot share one."""
     return str(int(first) + number) if first.isdecimal() else first

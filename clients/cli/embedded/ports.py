@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import httpx
 
-from clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import listening
 
@@ -20,7 +20,7 @@ DEFAULT_BASE = 8700
 
 
 def names() -> tuple[str, ...]:
-    """The parties that listen, in the order of their ports, of which the base is the first."""
+    """Return the parties that listen, in the order of their ports from the base on."""
     return listening(behaviours())
 
 
@@ -36,7 +36,7 @@ def check_base(base: int) -> None:
 
 
 def assign(base: int) -> dict[str, int]:
-    """A port for each party of `names`; a base of 0 takes any free ones. Raises as `check_base`."""
+    """Return a port for each party of `names`; a base of 0 takes any free ones. Raises as `check_base`."""
     check_base(base)
     if base:
         return {name: base + i for i, name in enumerate(names())}
@@ -70,8 +70,8 @@ def check_free(ports: dict[str, int]) -> None:
 @contextmanager
 def claimed(ports: Iterable[int]) -> Iterator[None]:
     """Keep every other launcher of this machine from these ports, before a party listens there and while one
-    is restarted. Linux alone has what that takes: names that vanish with their holder. Raises `CliError`.
-    """
+    is restarted. This works on Linux alone, which has names that vanish with their holder. Raises
+    `CliError`."""
     with ExitStack() as held:
         for port in ports if sys.platform == "linux" else ():
             claim = held.enter_context(socket.socket(socket.AF_UNIX))

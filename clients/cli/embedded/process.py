@@ -32,7 +32,7 @@ def _dying_with(parent: int) -> Callable[[], None] | None:
 
 @contextmanager
 def owner_only() -> Iterator[None]:
-    """Files made within, also by child processes, can be read by their owner alone."""
+    """Make files that are created within, also by child processes, readable by their owner alone."""
     before = os.umask(0o077)
     try:
         yield
@@ -61,7 +61,7 @@ def spawn(
 
 
 def kill_group(pid: int, sign: signal.Signals) -> None:
-    """Signal a session that `spawn` began, with all its descendants; nothing where it is gone."""
+    """Signal a session that `spawn` began, with all its descendants; does nothing if it is gone."""
     try:
         os.killpg(pid, sign)
     except (ProcessLookupError, PermissionError):  # macOS says EPERM for a group of zombies
@@ -70,8 +70,8 @@ def kill_group(pid: int, sign: signal.Signals) -> None:
 
 def command_line(pid: int) -> str:
     """The command of a living process, else an empty string."""
-    found = subprocess.run(["ps", "-p", str(pid), "-o", "command="], capture_output=True, text=True)
-    return found.stdout.strip()
+    listed = subprocess.run(["ps", "-p", str(pid), "-o", "command="], capture_output=True, text=True)
+    return listed.stdout.strip()
 
 
 def rotate(log: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether a party is ready, as seen from outside."""
+"""Checks from outside whether a party is ready."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from clients.cli.embedded.parties import Process
+from leakrange.clients.cli.embedded.parties import Process
 
 __all__ = ["Readiness"]
 

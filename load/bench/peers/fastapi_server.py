@@ -1,5 +1,5 @@
 """Plain FastAPI, written with care: bodies are parsed where they arrive, and the net runs in one thread, so
-that the event loop is never blocked. ``python -m load.bench.peers.fastapi_server PORT``."""
+that the event loop is never blocked. ``python -m leakrange.load.bench.peers.fastapi_server PORT``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastapi import FastAPI, Request, Response
 from PIL import Image
 from pydantic import BaseModel
 
-from load.bench.peers.net import from_base64, from_environment
+from leakrange.load.bench.peers.net import from_base64, from_environment
 
 app = FastAPI()
 net = from_environment()
@@ -35,7 +35,7 @@ async def classify(images: Any) -> Any:
 
 
 def in_json(values: Any) -> Response:
-    """By the fastest writer that there is."""
+    """A JSON answer, by the fastest serialiser."""
     written = orjson.dumps({"values": values}, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(written, media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""LitServe, batching as documented: ``python -m load.bench.peers.litserve_server PORT BATCH``."""
+"""LitServe, batching as documented: ``python -m leakrange.load.bench.peers.litserve_server PORT BATCH``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import litserve
 import numpy as np
 
-from load.bench.peers.net import from_base64, from_environment
+from leakrange.load.bench.peers.net import from_base64, from_environment
 
 
 class Api(litserve.LitAPI):
@@ -19,11 +19,11 @@ class Api(litserve.LitAPI):
         self.net = from_environment()
 
     def decode_request(self, request: dict[str, str]) -> Any:
-        """(b, H, W, 3)."""
+        """The images (b, H, W, 3) of a request."""
         return from_base64(request["inputs"])
 
     def batch(self, inputs: list[Any]) -> Any:
-        """Requests of one image each."""
+        """A batch of requests of one image each."""
         return np.concatenate(inputs)
 
     def predict(self, images: Any) -> Any:
@@ -31,11 +31,11 @@ class Api(litserve.LitAPI):
         return self.net(images)
 
     def unbatch(self, output: Any) -> Any:
-        """One for each request."""
+        """The part of the output for each request."""
         return list(output[:, np.newaxis])
 
     def encode_response(self, output: Any) -> dict[str, Any]:
-        """What is sent as JSON."""
+        """The JSON of the answer."""
         return {"values": output.tolist()}
 
 

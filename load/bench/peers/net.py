@@ -1,7 +1,7 @@
 """The net that all servers serve, and the bodies that they read.
 
-``python -m load.bench.peers.net NET SIZE BATCH...`` prints, as JSON, how many images a second the net alone
-does in batches of each size, as it was trained and with its batch norms folded away.
+``python -m leakrange.load.bench.peers.net NET SIZE BATCH...`` prints, as JSON, how many images a second the
+net alone does in batches of each size, as it was trained and with its batch norms folded away.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from leakrange.wire.samples import SampleSpec
 __all__ = ["Net", "build", "from_base64"]
 
 Net = Callable[[NDArray[Any]], NDArray[np.float32]]
-"""Images (B, H, W, 3) of uint8 to logits (B, 2)."""
+"""Function from images (B, H, W, 3) of uint8 to logits (B, 2)."""
 SECONDS = 0.7
-"""Of each measurement of the net alone."""
+"""Seconds of each measurement of the net alone."""
 
 
 def build(name: str, size: int) -> Classifier:
-    """The same weights in every process."""
+    """A net with the same weights in every process."""
     torch.manual_seed(0)
     return nets[name].build(SampleSpec.picture(size, size, 3), 2).eval()
 
@@ -52,7 +52,8 @@ def net_of(classifier: Classifier) -> Net:
 
 
 def from_environment() -> Net:
-    """What a peer serves: the folded net, as our provider does, so that servers alone are compared."""
+    """The net that a peer serves: the folded one, as our provider serves it, so that servers alone are
+    compared."""
     return net_of(folded(build(os.environ["BENCH_NET"], int(os.environ["BENCH_SIZE"]))))
 
 
@@ -74,8 +75,8 @@ def main() -> None:
         for form, net in forms.items():
             for _ in range(2):
                 net(images)
-            done, begun = 0, time.perf_counter()
-            while (spent := time.perf_counter() - begun) < SECONDS:
+            done, began = 0, time.perf_counter()
+            while (spent := time.perf_counter() - began) < SECONDS:
                 net(images)
                 done += len(images)
             rates[form][batch] = done / spent

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from leakrange.jobs.audits import AuditAccepted, AuditList, AuditRequest, AuditView
-from services.controller.audits.service import AuditService
-from services.controller.requests import After, Identity, Limit, Operator
+from leakrange.services.controller.audits.service import AuditService
+from leakrange.services.controller.requests import After, Identity, Limit, Operator
 
 router = APIRouter(prefix="/v1/audits", tags=["audits"])
 

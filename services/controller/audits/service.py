@@ -18,37 +18,30 @@ from leakrange.jobs.audits import (
 )
 from leakrange.jobs.verdict import Verdict
 from leakrange.registry import UnknownName
-from leakrange.service.operators import Proxy
-from leakrange.store.audits import Audits
+from leakrange.services.controller.engine.engine import Engine
+from leakrange.services.controller.engine.how.audit import audit_job, audited
+from leakrange.services.controller.range.fleet import FleetJobFailed
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.record import StepRecord
+from leakrange.store.audits import AuditStore
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore
-from leakrange.store.tables import Audit
+from leakrange.store.tables import AuditRow
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import ARTIFACT
 from leakrange.wire.errors import PROBLEM_BASE, Conflict, DataUnavailable, InvalidInput, LeakrangeError
+from leakrange.wire.events import Purpose
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
-from services.controller.range.auditing import audit_job, verdict_of
-from services.controller.range.fleet import Fleet, JobFailed
-from services.controller.settings import ControllerSettings
 
-log = structlog.get_logger("services.controller.audits")
+log = structlog.get_logger("leakrange.services.controller.audits")
 
 
 class AuditService:
     """The audits of this range. One per controller."""
 
-    def __init__(
-        self,
-        database: Database,
-        fleet: Fleet,
-        proxy: Proxy,
-        transport: Transport,
-        releases: FolderStore,
-        settings: ControllerSettings,
-    ) -> None:
-        self._database, self._fleet, self._proxy, self._releases = database, fleet, proxy, releases
-        self._transport, self._settings = transport, settings
+    def __init__(self, database: Database, parties: Parties, transport: Transport, *, attempts: int) -> None:
+        self._database, self._parties = database, parties
+        self._transport, self._attempts = transport, attempts
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def start(self, asked: AuditRequest) -> AuditAccepted:
@@ -56,33 +49,35 @@ class AuditService:
         audited with."""
         check_data(asked.plan)
         async with self._database.write() as session:
-            created = (await Audits(session).create(asked.model_dump(mode="json"))).id
+            created = (await AuditStore(session).create(asked.model_dump(mode="json"))).id
         self._begin(created, asked)
         return AuditAccepted(id=created, url=f"/v1/audits/{created}")
 
     async def page(self, limit: int, after: str | None) -> AuditList:
         """Audits, newest first."""
         async with self._database.read() as session:
-            rows, following = await Audits(session).page(limit=limit, after=after)
+            rows, following = await AuditStore(session).page(limit=limit, after=after)
         return AuditList(audits=[AuditEntry(**_entry(row)) for row in rows], next=following)
 
     async def view(self, audit: str) -> AuditView:
         """One audit; raises `NotFound`."""
         async with self._database.read() as session:
-            row = await Audits(session).get(audit)
+            row = await AuditStore(session).get(audit)
         return AuditView(**_entry(row), plan=row.request["plan"], verdict=row.verdict, problem=row.problem)
 
     async def report(self, audit: str) -> str:
         """The page of the verdict; raises `NotFound`, and `Conflict` where there is no verdict."""
-        found = await self.view(audit)
-        if found.verdict is None:
-            raise Conflict(f"the audit has no verdict: it {_ENDS[found.state]}", hint="GET the audit itself")
-        return await asyncio.to_thread(_page, found.verdict)
+        audit_view = await self.view(audit)
+        if audit_view.verdict is None:
+            raise Conflict(
+                f"the audit has no verdict: it {_ENDS[audit_view.state]}", hint="GET the audit itself"
+            )
+        return await asyncio.to_thread(_page, audit_view.verdict)
 
     async def resume(self) -> None:
         """Go on with every audit that has not ended."""
         async with self._database.read() as session:
-            rows = await Audits(session).running()
+            rows = await AuditStore(session).running()
         for row in rows:
             self._begin(row.id, AuditRequest.model_validate(row.request))
 
@@ -103,35 +98,35 @@ class AuditService:
             ended = {"verdict": (await self._audited(audit, asked)).model_dump(mode="json")}
         except LeakrangeError as error:
             ended = {"problem": _problem(error)}
-        except Exception as error:  # whatever it is, the audit must not seem to be running
+        except Exception as error:  # whatever the error is, the audit must not seem to be running
             log.error("an audit failed", audit=audit, exc_info=error)
             ended = {"problem": _problem(LeakrangeError(f"{type(error).__name__}: {error}"))}
         try:
             async with self._database.write() as session:
-                await Audits(session).finish(audit, **ended)
+                await AuditStore(session).finish(audit, **ended)
         except Exception as error:
             log.error("the end of an audit was not recorded: a restart does it", audit=audit, exc_info=error)
 
     async def _audited(self, audit: str, asked: AuditRequest) -> Verdict:
+        engine = Engine(self._parties, StepRecord(f"audit.{audit}"))
         url, key, account = asked.url, asked.key, None
         if url is None:
-            url, account = self._settings.proxy_for_clients, f"audit.{audit}"
-            key = api_key(self._settings.fleet_secret.get_secret_value(), account)
-            await self._proxy.put_key(
-                account, budget=0, policy=None, models=[asked.model], endpoints=[ARTIFACT], key=key
+            url, account = self._parties.proxy_for_clients, engine.run
+            key = await engine.accounts.key(
+                account,
+                holder="auditor",
+                purpose=Purpose(model=asked.model),
+                policy=None,
+                budget=0,
+                models=[asked.model],
+                endpoints=[ARTIFACT],
+                key=api_key(self._parties.fleet_secret.get_secret_value(), account),
             )
-        client = NativeClient(self._transport, url, key, attempts=self._settings.attempts)
+        client = NativeClient(self._transport, url, key, attempts=self._attempts)
         card = await client.card(asked.model)
-        job = audit_job(
-            card,
-            asked.plan,
-            url=url,
-            model=asked.model,
-            account=account,
-            key=None if account else key,
-        )
-        await self._fleet.run(job)
-        return await verdict_of(job, self._releases)
+        key = None if account else key
+        job = audit_job(card, asked.plan, url=url, model=asked.model, account=account, key=key)
+        return await audited(engine, job, asked.model, Purpose(model=asked.model))
 
 
 def check_data(plan: AuditPlan) -> None:
@@ -158,15 +153,19 @@ def _page(verdict: Verdict) -> str:
 
 
 def _problem(error: LeakrangeError) -> dict[str, Any]:
-    """Of an error here, or of the worker's own, if the fleet says which it was."""
-    said = error.extra.get("said") if isinstance(error, JobFailed) else None
-    if not said or "error" not in said:
+    """The problem of an error here, or of the worker's own error if the fleet's report names it."""
+    report = error.extra.get("said") if isinstance(error, FleetJobFailed) else None
+    if not report or "error" not in report:
         return error.problem()
-    problem = {"type": PROBLEM_BASE + said["error"], "title": "The audit failed", "detail": said["detail"]}
-    return problem | ({"hint": said["hint"]} if said.get("hint") else {})
+    problem = {
+        "type": PROBLEM_BASE + report["error"],
+        "title": "The audit failed",
+        "detail": report["detail"],
+    }
+    return problem | ({"hint": report["hint"]} if report.get("hint") else {})
 
 
-def _entry(row: Audit) -> dict[str, Any]:
+def _entry(row: AuditRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "state": row.state,

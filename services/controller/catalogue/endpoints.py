@@ -17,7 +17,7 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
-from leakrange.store.tables import Model
+from leakrange.store.tables import ModelRow
 from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
@@ -94,7 +94,7 @@ def _entry(name: str, entry: Any) -> Entry:
     )
 
 
-def _model(row: Model) -> ModelEntry:
+def _model(row: ModelRow) -> ModelEntry:
     return ModelEntry(
         digest=row.digest,
         data=row.data,

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.report.comparison import table
+from leakrange.services.controller.comparisons.service import ComparisonService
+from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.requests import FORM, LONGEST
 from leakrange.wire.comparison import Comparison
-from services.controller.comparisons.service import ComparisonService
-from services.controller.reading.route import Expensive
-from services.controller.requests import FORM, LONGEST
 
 __all__ = ["ComparisonOf", "Runs", "router"]
 
@@ -38,8 +38,8 @@ async def compare(
     """What the scenarios of two to six runs do differently, and every figure that the others share with the
     first: its change, with a 95 % interval paired by seed where the seeds are the same, else Welch's. As JSON
     with charts, or as CSV."""
-    found = (await service.compare(run)).comparison
+    comparison = (await service.compare(run)).comparison
     if format == "csv":
         name = {"Content-Disposition": 'attachment; filename="comparison.csv"'}
-        return Response(table(found).csv(), media_type="text/csv", headers=name)
-    return Response(found.model_dump_json(), media_type="application/json")
+        return Response(table(comparison).csv(), media_type="text/csv", headers=name)
+    return Response(comparison.model_dump_json(), media_type="application/json")

@@ -1,4 +1,4 @@
-"""Compares runs by what each of them found."""
+"""Compares runs by their results."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from leakrange.report.charts.picture import Picture
 from leakrange.report.comparison import LETTERS, charts, compared
 from leakrange.report.findings import Findings
+from leakrange.services.controller.views.service import ViewService
 from leakrange.wire.comparison import Comparison
 from leakrange.wire.errors import InvalidInput
-from services.controller.views.service import ViewService
 
-__all__ = ["Compared", "ComparisonService"]
+__all__ = ["ComparisonService", "DrawnComparison"]
 
 KEPT = 4
-"""So many comparisons are kept in memory."""
+"""The number of comparisons that are kept in memory."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class DrawnComparison:
     """A comparison, and its charts as pages draw them."""
 
     comparison: Comparison
@@ -34,11 +34,11 @@ class ComparisonService:
     def __init__(self, views: ViewService) -> None:
         self._views = views
         self._comparing = asyncio.Lock()
-        self._kept: OrderedDict[tuple[tuple[str, str, int], ...], Compared] = OrderedDict()
+        self._kept: OrderedDict[tuple[tuple[str, str, int], ...], DrawnComparison] = OrderedDict()
 
-    async def compare(self, runs: Sequence[str]) -> Compared:
-        """These runs, as far as they are, with the first of them. Raises `NotFound`, and `InvalidInput` for
-        fewer than two and more than six."""
+    async def compare(self, runs: Sequence[str]) -> DrawnComparison:
+        """Compare these runs, as far as they have come, with the first of them. Raises `NotFound`, and
+        `InvalidInput` for fewer than two and more than six."""
         chosen = list(dict.fromkeys(runs))
         if not 2 <= len(chosen) <= len(LETTERS):
             raise InvalidInput(
@@ -59,6 +59,6 @@ class ComparisonService:
             return self._kept[key]
 
 
-def _compared(runs: Sequence[Findings]) -> Compared:
+def _compared(runs: Sequence[Findings]) -> DrawnComparison:
     pictures = charts(runs)
-    return Compared(compared(runs, pictures), pictures)
+    return DrawnComparison(compared(runs, pictures), pictures)

@@ -1,15 +1,15 @@
-"""The providers of a run as a picture shows them: each by itself, or where they are many, by behaviour."""
+"""The providers of a run as a picture shows them: each by itself, or by behaviour if they are many."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from services.controller.live.state import Model, Provider, RunState
+from leakrange.services.controller.live.state import LiveModel, LiveProvider, RunState
 
 __all__ = ["MOST", "Box", "boxes"]
 
 MOST = 12
-"""So many providers have a place each."""
+"""Up to this number, each provider has a place of its own."""
 
 
 @dataclass(frozen=True)
@@ -18,24 +18,26 @@ class Box:
 
     name: str
     plays: str
-    providers: list[Provider]
+    providers: list[LiveProvider]
 
     @property
-    def models(self) -> list[Model]:
+    def models(self) -> list[LiveModel]:
         """All their models."""
         return [each for provider in self.providers for each in provider.models.values()]
 
     @property
     def trained(self) -> int:
-        """How many of them are trained."""
+        """The number of them that are trained."""
         return sum(each.trained for each in self.providers)
 
 
 def boxes(state: RunState) -> list[Box]:
-    """In the order of the scenario."""
+    """The boxes in the order of the scenario."""
     if len(state.providers) <= MOST:
         return [Box(each.name, each.plays, [each]) for each in state.providers.values()]
-    alike: dict[str, list[Provider]] = {}
+    alike: dict[str, list[LiveProvider]] = {}
     for each in state.providers.values():
         alike.setdefault(each.plays, []).append(each)
-    return [Box(f"{len(own)} {plays} providers", plays, own) for plays, own in alike.items()]
+    return [
+        Box(f"{len(providers)} {plays} providers", plays, providers) for plays, providers in alike.items()
+    ]

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from services.controller.live.boxes import boxes
-from services.controller.live.state import RunState
+from leakrange.services.controller.live.boxes import boxes
+from leakrange.services.controller.live.state import RunState
 
-__all__ = ["Drawing", "Edge", "Node", "drawings"]
+__all__ = ["Drawing", "Node", "Way", "drawings"]
 
 Kind = Literal["users", "attackers", "proxy", "provider", "trainers", "controller"]
 
@@ -31,9 +31,9 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Way:
     """A way from one party to another. ``slot`` names its figures; ``path`` is that of an SVG. ``at`` is
-    where a figure stands on it, None for a way that tells none."""
+    where a figure stands on it, None for a way without a figure."""
 
     kind: Literal["users", "attackers", "provider", "orders", "models"]
     slot: str
@@ -49,7 +49,7 @@ class Drawing:
     width: float
     height: float = 0.0
     nodes: list[Node] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[Way] = field(default_factory=list)
 
 
 def drawings(state: RunState) -> list[Drawing]:
@@ -58,70 +58,72 @@ def drawings(state: RunState) -> list[Drawing]:
 
 
 def _wide(state: RunState) -> Drawing:
-    made = Drawing("wide", 1160)
-    found = boxes(state)
+    drawing = Drawing("wide", 1160)
+    places = boxes(state)
     row, gap, top = 46.0, 10.0, 8.0
-    height = max(250.0, len(found) * (row + gap) - gap)
+    height = max(250.0, len(places) * (row + gap) - gap)
     middle = top + height / 2
     x_proxy, x_providers, right = 420.0, 800.0, 352.0
     proxy = 240.0
-    made.nodes.append(_node("proxy", "proxy", x_proxy, top, proxy, height, "Defence proxy"))
-    for number, box in enumerate(found):
-        y = top + (height - len(found) * (row + gap) + gap) / 2 + number * (row + gap)
-        made.nodes.append(
+    drawing.nodes.append(_node("proxy", "proxy", x_proxy, top, proxy, height, "Defence proxy"))
+    for number, box in enumerate(places):
+        y = top + (height - len(places) * (row + gap) + gap) / 2 + number * (row + gap)
+        drawing.nodes.append(
             _node("provider", f"provider.{number}", x_providers, y, right, row, box.name, 26, box.plays)
         )
         a, b = x_proxy + proxy, x_providers
-        start = top + height * (number + 1) / (len(found) + 1)
+        start = top + height * (number + 1) / (len(places) + 1)
         path = f"M{a} {start:.1f} C{a + 80} {start:.1f} {b - 80} {y + row / 2:.1f} {b} {y + row / 2:.1f}"
-        made.edges.append(Edge("provider", f"provider.{number}", path))
+        drawing.edges.append(Way("provider", f"provider.{number}", path))
     sides = ["users", "attackers"] if state.outside else ["users"]
     for number, who in enumerate(sides):
         y = middle - 46 if len(sides) == 1 else top + height * (0.5 + number) / 2 - 46
-        made.nodes.append(_side(state, who, 8, y, 232, 92, 28))
+        drawing.nodes.append(_side(state, who, 8, y, 232, 92, 28))
         path = f"M240 {y + 46:.1f} L{x_proxy} {y + 46:.1f}"
-        made.edges.append(Edge(_kind(who), f"flow.{who}", path, (330, y + 36)))
+        drawing.edges.append(Way(_kind(who), f"flow.{who}", path, (330, y + 36)))
     below = top + height + 56
-    made.nodes.append(_node("controller", "controller", x_proxy, below, proxy, 64, "Controller"))
-    made.nodes.append(_node("trainers", "trainers", x_providers, below, right, 64, "Trainers"))
+    drawing.nodes.append(_node("controller", "controller", x_proxy, below, proxy, 64, "Controller"))
+    drawing.nodes.append(_node("trainers", "trainers", x_providers, below, right, 64, "Trainers"))
     across, centre = below + 32, x_providers + right / 2
-    made.edges += [
-        Edge("orders", "trainers", f"M{x_proxy + proxy} {across} L{x_providers} {across}"),
-        Edge(
+    drawing.edges += [
+        Way("orders", "trainers", f"M{x_proxy + proxy} {across} L{x_providers} {across}"),
+        Way(
             "models",
             "trainers",
             f"M{centre} {below} L{centre} {top + height}",
         ),
-        Edge("orders", "controller", f"M{x_proxy + proxy / 2} {below} L{x_proxy + proxy / 2} {top + height}"),
-        Edge("orders", "controller", f"M{x_proxy} {across} L124 {across} L124 {_foot(made.nodes):.1f}"),
+        Way("orders", "controller", f"M{x_proxy + proxy / 2} {below} L{x_proxy + proxy / 2} {top + height}"),
+        Way("orders", "controller", f"M{x_proxy} {across} L124 {across} L124 {_foot(drawing.nodes):.1f}"),
     ]
-    made.height = below + 72
-    return made
+    drawing.height = below + 72
+    return drawing
 
 
 def _narrow(state: RunState) -> Drawing:
-    made = Drawing("narrow", 360)
-    found = boxes(state)
+    drawing = Drawing("narrow", 360)
+    places = boxes(state)
     sides = ["users", "attackers"] if state.outside else ["users"]
     width = 340.0 if len(sides) == 1 else 164.0
     for number, who in enumerate(sides):
         x = 10 + number * 176
-        made.nodes.append(_side(state, who, x, 8, width, 92, 18 if len(sides) > 1 else 36))
+        drawing.nodes.append(_side(state, who, x, 8, width, 92, 18 if len(sides) > 1 else 36))
         middle = x + width / 2
-        made.edges.append(Edge(_kind(who), f"flow.{who}", f"M{middle} 100 L{middle} 148", (middle + 6, 128)))
-    made.nodes.append(_node("proxy", "proxy", 10, 148, 340, 84, "Defence proxy"))
+        drawing.edges.append(
+            Way(_kind(who), f"flow.{who}", f"M{middle} 100 L{middle} 148", (middle + 6, 128))
+        )
+    drawing.nodes.append(_node("proxy", "proxy", 10, 148, 340, 84, "Defence proxy"))
     y = 256.0
-    for number, box in enumerate(found):
-        made.nodes.append(_node("provider", f"provider.{number}", 40, y, 310, 46, box.name, 21, box.plays))
-        made.edges.append(Edge("provider", f"provider.{number}", f"M22 232 L22 {y + 23} L40 {y + 23}"))
+    for number, box in enumerate(places):
+        drawing.nodes.append(_node("provider", f"provider.{number}", 40, y, 310, 46, box.name, 21, box.plays))
+        drawing.edges.append(Way("provider", f"provider.{number}", f"M22 232 L22 {y + 23} L40 {y + 23}"))
         y += 56
     y += 18
-    made.edges.append(Edge("models", "trainers", f"M267 {y} L267 {y - 28}"))
-    made.edges.append(Edge("orders", "trainers", f"M174 {y + 32} L186 {y + 32}"))
-    made.nodes.append(_node("controller", "controller", 10, y, 164, 64, "Controller"))
-    made.nodes.append(_node("trainers", "trainers", 186, y, 164, 64, "Trainers"))
-    made.height = y + 72
-    return made
+    drawing.edges.append(Way("models", "trainers", f"M267 {y} L267 {y - 28}"))
+    drawing.edges.append(Way("orders", "trainers", f"M174 {y + 32} L186 {y + 32}"))
+    drawing.nodes.append(_node("controller", "controller", 10, y, 164, 64, "Controller"))
+    drawing.nodes.append(_node("trainers", "trainers", 186, y, 164, 64, "Trainers"))
+    drawing.height = y + 72
+    return drawing
 
 
 def _kind(who: str) -> Literal["users", "attackers"]:
@@ -151,5 +153,5 @@ def _node(
 
 
 def _foot(nodes: list[Node]) -> float:
-    """Where the lowest of those on the left ends."""
+    """The lower end of the lowest node on the left."""
     return max(each.y + each.height for each in nodes if each.kind in ("users", "attackers"))

@@ -15,6 +15,18 @@ from leakrange.metrics import Estimate, described
 from leakrange.metrics.verdict import Reached, spread
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
+from leakrange.services.controller.live.state import (
+    CellState,
+    Flow,
+    KindOfWork,
+    LiveAccount,
+    LiveModel,
+    LiveProvider,
+    MatrixCell,
+    Message,
+    Running,
+    RunState,
+)
 from leakrange.wire.events import (
     EVENTS,
     AccountOpened,
@@ -32,23 +44,11 @@ from leakrange.wire.events import (
     TrialEnded,
     TrialStarted,
 )
-from services.controller.live.state import (
-    Account,
-    Cell,
-    CellState,
-    Flow,
-    Message,
-    Model,
-    Provider,
-    Running,
-    RunState,
-    Work,
-)
 
 __all__ = ["Fold"]
 
 QUIET = ("job.progress", "jobs.expected", "job.started", "trial.started", "accounts.settled")
-"""Kinds of events that are not among the last messages: what they say shows elsewhere."""
+"""Kinds of events that are not among the last messages: their content is shown elsewhere."""
 
 
 class Fold:
@@ -57,15 +57,15 @@ class Fold:
     def __init__(self, plan: Plan, scenario: Mapping[str, Any]) -> None:
         self.state = _at_first(plan, scenario)
         self._models = self.state.models
-        self._needed_by: defaultdict[str, list[Cell]] = defaultdict(list)
+        self._needed_by: defaultdict[str, list[MatrixCell]] = defaultdict(list)
         for trial in plan.trials:
             needs = trial.needs
-            probes = (name for own in needs.probes.values() for name in own)
+            probes = (name for of_role in needs.probes.values() for name in of_role)
             for name in {*needs.streams, *needs.undefended, *probes}:
                 self._needed_by[name].append(self.state.trials[trial.result.id])
 
     def take(self, number: int, kind: str, at: datetime, data: Mapping[str, Any]) -> None:
-        """The next event. One of a kind that is not known changes nothing but the number."""
+        """Take the next event. An event of an unknown kind changes nothing but the number."""
         state, when = self.state, at.timestamp()
         state.seq, state.last = number, max(state.last, when)
         if kind not in EVENTS:
@@ -81,6 +81,7 @@ class Fold:
                 self.state.name = event.name
             case RunRunning():
                 self.state.state, self.state.began = "running", at
+                self.state.steps = dict(event.steps)
             case RunFinished():
                 self._finished(event)
             case JobsExpected():
@@ -96,7 +97,7 @@ class Fold:
             case ModelServed():
                 self._served(event)
             case AccountOpened():
-                self.state.accounts[event.key] = Account(
+                self.state.accounts[event.key] = LiveAccount(
                     event.key, event.holder, event.provider, event.defence, event.budget
                 )
             case AccountsSettled():
@@ -123,8 +124,8 @@ class Fold:
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    def _work(self, kind: str) -> Work:
-        return self.state.work.setdefault(kind, Work())
+    def _work(self, kind: str) -> KindOfWork:
+        return self.state.work.setdefault(kind, KindOfWork())
 
     def _started(self, event: JobStarted) -> None:
         about = event.trial or event.probe or event.stream or event.model
@@ -143,7 +144,7 @@ class Fold:
             model.state, model.progress = "training", event.progress
             model.figures |= event.figures
 
-    def _ended(self, event: JobDone | JobFailed) -> Work:
+    def _ended(self, event: JobDone | JobFailed) -> KindOfWork:
         self.state.running.pop(event.identity, None)
         return self._work(event.kind)
 
@@ -187,7 +188,7 @@ class Fold:
 
     # --- trials --------------------------------------------------------------------------------------
 
-    def _cell(self, trial: str) -> Cell:
+    def _cell(self, trial: str) -> MatrixCell:
         return self.state.trials[trial]
 
     def _judged(self, event: TrialEnded, state: str) -> None:
@@ -211,33 +212,33 @@ def _at_first(plan: Plan, scenario: Mapping[str, Any]) -> RunState:
         outside=list(outside),
         served=len(plan.models),
         providers=_providers(plan),
-        others={each.id: Model(each.id) for each in plan.trained if each not in plan.models},
+        others={each.id: LiveModel(each.id) for each in plan.trained if each not in plan.models},
         trials=trials,
     )
 
 
-def _providers(plan: Plan) -> dict[str, Provider]:
-    found: dict[str, Provider] = {}
+def _providers(plan: Plan) -> dict[str, LiveProvider]:
+    providers: dict[str, LiveProvider] = {}
     for planned in plan.models:
-        own = found.setdefault(
+        provider = providers.setdefault(
             planned.provider,
-            Provider(
+            LiveProvider(
                 planned.provider,
                 planned.plays,
                 _listed(planned.sensitive),
                 planned.release,
             ),
         )
-        own.models[planned.id] = Model(planned.id)
-    return found
+        provider.models[planned.id] = LiveModel(planned.id)
+    return providers
 
 
 def _reached(event: TrialEnded) -> Reached:
     metric = described(event.leakage)
-    found = [] if event.beyond is None else [Estimate(value=event.beyond, low=event.low, high=event.high)]
+    estimates = [] if event.beyond is None else [Estimate(value=event.beyond, low=event.low, high=event.high)]
     return Reached(
         event.beyond,
-        spread(found),
+        spread(estimates),
         unsigned=metric.unsigned and not any(name in event.metrics for name in metric.excess),
         constant="constant" in event.metrics,
         scale=metric.scale,
@@ -248,8 +249,8 @@ def _listed(attributes: Names | None) -> str:
     return ", ".join(names(attributes))
 
 
-def _cell(result: TrialResult) -> Cell:
-    return Cell(
+def _cell(result: TrialResult) -> MatrixCell:
+    return MatrixCell(
         result.id,
         result.provider,
         result.defence,

@@ -1,4 +1,4 @@
-"""The live state of runs, for pages: folded once, and followed by whoever looks."""
+"""The live state of runs, for pages: folded once for all who follow it."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from leakrange.scenario.plan import Plan
+from leakrange.services.controller.live.fold import Fold
+from leakrange.services.controller.live.state import RunState
+from leakrange.services.controller.live.view import LiveView, view
+from leakrange.services.controller.range.news import News
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.runs import Runs
-from services.controller.live.fold import Fold
-from services.controller.live.state import RunState
-from services.controller.live.view import View, view
-from services.controller.range.news import News
+from leakrange.store.runs import RunStore
 
-__all__ = ["LiveService", "Moment"]
+__all__ = ["LiveMoment", "LiveService"]
 
 T = TypeVar("T")
 KEPT = 16
-"""Runs whose states are kept; others are folded again when somebody looks."""
+"""The number of runs whose states are kept; others are folded again when somebody looks."""
 MOST_TRIALS = 60_000
 """Of all runs whose states are kept, unless it is one alone."""
 EVERY = 0.4
-"""Seconds between two states that somebody is told, however many events there are."""
+"""The least number of seconds between two states that a follower gets, however many events there are."""
 BEAT = 1.0
-"""Seconds after which a run that goes on is told again without an event: rates fall."""
+"""Seconds after which followers get a running run's state again without an event, since rates fall."""
 A_PAGE = 500
-"""Events that are folded before somebody else has a turn."""
+"""The number of events that are folded before another task has a turn."""
 
 
 @dataclass(frozen=True)
-class Moment:
+class LiveMoment:
     """The state of a run, and what a page shows of it at that time (seconds since the epoch): ``shown`` value
     by value, and ``parts`` as a whole, by name. The ``state`` changes when the run goes on."""
 
     state: RunState
-    shown: View
+    shown: LiveView
     parts: dict[str, str]
     seq: int
     over: bool
@@ -48,19 +48,19 @@ class Moment:
 
 
 class _Live:
-    """One run: its ``fold`` changes, and is read, by whoever has its ``turn``."""
+    """One run: only the holder of its ``turn`` changes and reads its ``fold``."""
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self.fold: Fold | None = None
-        self.last: Moment | None = None
+        self.last: LiveMoment | None = None
 
 
 class LiveService:
     """The states of this range's runs; ``draw`` makes the parts of a page. One per controller."""
 
     def __init__(
-        self, database: Database, news: News, draw: Callable[[RunState, View], dict[str, str]]
+        self, database: Database, news: News, draw: Callable[[RunState, LiveView], dict[str, str]]
     ) -> None:
         self._database, self._news, self._draw = database, news, draw
         self._runs: OrderedDict[str, _Live] = OrderedDict()
@@ -68,23 +68,23 @@ class LiveService:
         self._drawing = asyncio.Semaphore(2)
         self._closing = False
 
-    async def moment(self, run: str) -> Moment:
+    async def moment(self, run: str) -> LiveMoment:
         """The state now, and what is shown of it: made once for all who look within a short time. Raises
         `NotFound`, or `Conflict` for a run that another version planned."""
         live = self._live(run)
         if (last := _fresh(live)) is not None:
             return last
         async with live.turn:
-            return _fresh(live) or await self._made(run, live)
+            return _fresh(live) or await self._next_moment(run, live)
 
-    async def drawn(self, run: str, draw: Callable[[Moment], T]) -> T:
-        """What ``draw`` makes of this moment, in a thread. Raises as `moment` does."""
+    async def drawn(self, run: str, draw: Callable[[LiveMoment], T]) -> T:
+        """The result of ``draw`` for this moment, made in a thread. Raises as `moment` does."""
         live = self._live(run)
         async with live.turn:
-            moment = _fresh(live) or await self._made(run, live)
+            moment = _fresh(live) or await self._next_moment(run, live)
             return await self._apart(lambda: draw(moment))
 
-    async def follow(self, run: str) -> AsyncIterator[Moment]:
+    async def follow(self, run: str) -> AsyncIterator[LiveMoment]:
         """The moments of a run, until it is over or the controller shuts down: a few a second at most, and
         one a second where nothing happens."""
         while not self._closing:
@@ -101,7 +101,7 @@ class LiveService:
                 continue
 
     def close(self) -> None:
-        """End all that follow, because the controller shuts down."""
+        """End all streams of followers, because the controller shuts down."""
         self._closing = True
 
     def _live(self, run: str) -> _Live:
@@ -109,19 +109,19 @@ class LiveService:
         self._runs.move_to_end(run)
         return live
 
-    async def _made(self, run: str, live: _Live) -> Moment:
-        """A new moment; whoever calls it has the turn."""
+    async def _next_moment(self, run: str, live: _Live) -> LiveMoment:
+        """Make a new moment; the caller holds the turn."""
         if live.fold is None:
             live.fold = await self._begun(run)
         state = await self._forward(run, live.fold)
         now = time.time()
         shown, parts = await self._apart(lambda: self._pictured(state, now))
-        moment = Moment(state, shown, parts, state.seq, state.over, len(state.accounts), now)
+        moment = LiveMoment(state, shown, parts, state.seq, state.over, len(state.accounts), now)
         live.last = moment
         self._make_room(run)
         return moment
 
-    def _pictured(self, state: RunState, now: float) -> tuple[View, dict[str, str]]:
+    def _pictured(self, state: RunState, now: float) -> tuple[LiveView, dict[str, str]]:
         shown = view(state, now)
         return shown, self._draw(state, shown)
 
@@ -141,8 +141,8 @@ class LiveService:
 
     async def _begun(self, run: str) -> Fold:
         async with self._database.read() as session:
-            scenario: dict[str, Any] = (await Runs(session).get(run)).scenario
-            stored = await Runs(session).plan(run)
+            scenario: dict[str, Any] = (await RunStore(session).get(run)).scenario
+            stored = await RunStore(session).plan(run)
         return await self._apart(lambda: Fold(Plan.stored(stored), scenario))
 
     async def _forward(self, run: str, fold: Fold) -> RunState:
@@ -157,8 +157,8 @@ class LiveService:
             await asyncio.sleep(0)
 
 
-def _fresh(live: _Live) -> Moment | None:
-    """The last moment, where it need not be made anew."""
+def _fresh(live: _Live) -> LiveMoment | None:
+    """The last moment, if it is recent enough; else None."""
     last = live.last
     if last is None or last.over or time.time() - last.at < EVERY:
         return last

@@ -1,4 +1,4 @@
-"""What is known of a run after some of its events."""
+"""The state of a run after some of its events."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from leakrange.metrics.verdict import Reached
 
 __all__ = [
     "WINDOW",
-    "Account",
-    "Cell",
     "Flow",
+    "KindOfWork",
+    "LiveAccount",
+    "LiveModel",
+    "LiveProvider",
+    "MatrixCell",
     "Message",
-    "Model",
-    "Provider",
     "RunState",
     "Running",
-    "Work",
 ]
 
 WINDOW = 10.0
@@ -50,9 +50,9 @@ class Flow:
 
 
 @dataclass
-class Model:
-    """One model of a provider, or what else is trained. ``progress`` is the share in [0, 1] of its training
-    that is done, ``figures`` are those on validation samples so far."""
+class LiveModel:
+    """One model of a provider, or another model that is trained. ``progress`` is the share in [0, 1] of its
+    training that is done, ``figures`` are those on validation samples so far."""
 
     id: str
     state: Progress = "waiting"
@@ -62,7 +62,7 @@ class Model:
 
 
 @dataclass
-class Provider:
+class LiveProvider:
     """A provider of the scenario with its models, one for each seed, and what was asked of it."""
 
     name: str
@@ -70,7 +70,7 @@ class Provider:
     hides: str
     """What an attack is after; empty where nothing is hidden."""
     release: str
-    models: dict[str, Model] = field(default_factory=dict)
+    models: dict[str, LiveModel] = field(default_factory=dict)
     flow: Flow = field(default_factory=Flow)
 
     @property
@@ -80,14 +80,14 @@ class Provider:
 
     @property
     def trained(self) -> int:
-        """How many of its models are trained."""
+        """The number of its models that are trained."""
         return sum(each.state in ("trained", "serving") for each in self.models.values())
 
 
 @dataclass
-class Account:
-    """An API key: ``spent`` is the samples that the run has answers for, and once it is ``settled``, what the
-    proxy's ledger says."""
+class LiveAccount:
+    """An API key: ``spent`` is the samples that the run has answers for, and once it is ``settled``, the
+    figure of the proxy's ledger."""
 
     name: str
     holder: str
@@ -99,7 +99,7 @@ class Account:
 
 
 @dataclass
-class Cell:
+class MatrixCell:
     """A trial: one cell of the matrix."""
 
     id: str
@@ -118,11 +118,11 @@ class Cell:
     """How far it went beyond chance, or its control."""
     error: str = ""
     since: int = 0
-    """The number of the event by which it became what it is."""
+    """The number of the event that last changed it."""
 
 
 @dataclass
-class Work:
+class KindOfWork:
     """Jobs of one kind."""
 
     expected: int = 0
@@ -142,7 +142,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Message:
-    """What an event said to people, and when (seconds since the epoch)."""
+    """The message of an event to people, and its time (seconds since the epoch)."""
 
     number: int
     at: float
@@ -158,36 +158,40 @@ class RunState:
     state: str = "queued"
     seq: int = 0
     began: float | None = None
+    steps: dict[str, int] = field(default_factory=dict)
+    """How many steps of each kind the plan has."""
     last: float = 0.0
     clients: dict[str, int] = field(default_factory=dict)
     """How many users each kind of client has."""
     defences: list[str] = field(default_factory=list)
     undefended: list[str] = field(default_factory=list)
-    """Those of the defences that do nothing."""
+    """The names of the defences that do nothing."""
     outside: list[str] = field(default_factory=list)
-    """The attacks of those who ask as any customer does."""
+    """The attacks by outsiders, who ask as any customer does."""
     served: int = 0
     """How many models are to be served."""
-    providers: dict[str, Provider] = field(default_factory=dict)
-    others: dict[str, Model] = field(default_factory=dict)
-    """What else is trained: shadow models, obfuscators, students' teachers."""
+    providers: dict[str, LiveProvider] = field(default_factory=dict)
+    others: dict[str, LiveModel] = field(default_factory=dict)
+    """Other models that are trained: shadow models, obfuscators, students' teachers."""
     flows: dict[str, Flow] = field(default_factory=dict)
-    """What each holder of keys exchanged with the proxy."""
+    """The exchange of each holder of keys with the proxy."""
     defended: Flow = field(default_factory=Flow)
-    """What went through a defence."""
-    accounts: dict[str, Account] = field(default_factory=dict)
-    trials: dict[str, Cell] = field(default_factory=dict)
-    work: dict[str, Work] = field(default_factory=dict)
+    """The exchange that went through a defence."""
+    accounts: dict[str, LiveAccount] = field(default_factory=dict)
+    trials: dict[str, MatrixCell] = field(default_factory=dict)
+    work: dict[str, KindOfWork] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
     messages: deque[Message] = field(default_factory=lambda: deque(maxlen=8))
 
     @property
     def over(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the run is over."""
         return self.state in ("done", "failed", "cancelled")
 
     @property
-    def models(self) -> dict[str, Model]:
+    def models(self) -> dict[str, LiveModel]:
         """All models, by id."""
-        own = {name: each for provider in self.providers.values() for name, each in provider.models.items()}
-        return own | self.others
+        of_providers = {
+            name: each for provider in self.providers.values() for name, each in provider.models.items()
+        }
+        return of_providers | self.others

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count, figure, percent
 from leakrange.metrics.verdict import judge
-from services.controller.live.state import Cell, Model, Provider, RunState
-from services.controller.live.view import side, strongest
+from leakrange.services.controller.live.state import LiveModel, LiveProvider, MatrixCell, RunState
+from leakrange.services.controller.live.view import side, strongest
 
-__all__ = ["STEPS", "Said", "Step", "tour"]
+__all__ = ["STEPS", "Said", "TourStep", "tour"]
 
 
 @dataclass(frozen=True)
-class Step:
+class TourStep:
     """A part of the explanation: ``says`` gives its text, None while there is nothing to say."""
 
     name: str
@@ -35,7 +35,7 @@ class Said:
 
 
 def tour(state: RunState) -> list[Said]:
-    """The steps whose time has come, in order."""
+    """The steps whose condition holds, in order."""
     return [Said(step.name, step.title, text) for step in STEPS if (text := step.says(state))]
 
 
@@ -43,7 +43,7 @@ def _parties(state: RunState) -> str | None:
     if not state.providers:
         return None
     many = len(state.providers)
-    said = [f"{count(many, 'provider')} {'offers a model' if many == 1 else 'offer models'} to users."]
+    sentences = [f"{count(many, 'provider')} {'offers a model' if many == 1 else 'offer models'} to users."]
     for plays, one, several in (
         ("honest", "trained for its task, and nothing else", "trained for their tasks, and nothing else"),
         (
@@ -57,11 +57,11 @@ def _parties(state: RunState) -> str | None:
             "their outputs carry so much of the input that it can be drawn again",
         ),
     ):
-        own = [each for each in state.providers.values() if each.plays == plays]
-        if own:
-            verb, what = ("is", one) if len(own) == 1 else ("are", several)
-            said.append(f"{len(own)} {verb} {plays}: {what.format(hides=_hidden(own))}.")
-    return " ".join(said)
+        players = [each for each in state.providers.values() if each.plays == plays]
+        if players:
+            verb, what = ("is", one) if len(players) == 1 else ("are", several)
+            sentences.append(f"{len(players)} {verb} {plays}: {what.format(hides=_hidden(players))}.")
+    return " ".join(sentences)
 
 
 def _training(state: RunState) -> str | None:
@@ -69,18 +69,18 @@ def _training(state: RunState) -> str | None:
     if not trained and not any(each.state == "training" for each in models):
         return None
     already = sum(each.already for each in trained)
-    said = f"{len(trained)} of {count(len(models), 'model')} are trained"
-    said += f", {already} of them by earlier runs." if already else "."
+    text = f"{len(trained)} of {count(len(models), 'model')} are trained"
+    text += f", {already} of them by earlier runs." if already else "."
     now = max(
         (each for each in models if each.state == "training"), key=lambda each: each.progress, default=None
     )
     if now is not None:
-        said += f" The furthest of the others, {now.id}, is {100 * now.progress:.0f}\u00a0% done"
+        text += f" The furthest of the others, {now.id}, is {100 * now.progress:.0f}\u00a0% done"
         honesty = now.figures.get("honesty")
-        said += (
+        text += (
             f", and so far right on {percent(honesty)} of validation samples." if honesty is not None else "."
         )
-    return said
+    return text
 
 
 def _alike(state: RunState) -> str | None:
@@ -94,15 +94,15 @@ def _alike(state: RunState) -> str | None:
 
 
 def _hides(state: RunState) -> str | None:
-    found = [
+    curious = [
         (model.figures["curiosity"], provider, model)
         for provider in state.providers.values()
         for model in provider.models.values()
         if provider.plays == "curious" and "curiosity" in model.figures
     ]
-    if not found:
+    if not curious:
         return None
-    best, provider, model = max(found, key=lambda each: each[0])
+    best, provider, model = max(curious, key=lambda each: each[0])
     when = "already" if model.state == "training" else "now"
     return (
         f"Of the curious providers “{provider.name}” reads most off its own outputs: {when} it tells "
@@ -125,17 +125,17 @@ def _proxy(state: RunState) -> str | None:
     samples = sum(flow.samples for flow in state.flows.values())
     if not samples:
         return None
-    said = (
+    text = (
         f"Everything passes the defence proxy. It has counted {count(samples, 'sample')} on "
         f"{count(len(state.accounts), 'key')}"
     )
     active = [name for name in state.defences if name not in state.undefended]
     if active and state.defended.samples:
-        said += (
+        text += (
             f", and let only defended outputs through for {state.defended.samples:,} of them "
             f"({', '.join(active)})"
         )
-    return said + "."
+    return text + "."
 
 
 def _attackers(state: RunState) -> str | None:
@@ -151,7 +151,7 @@ def _attackers(state: RunState) -> str | None:
     )
 
 
-def _undefended(state: RunState) -> tuple[Cell | None, bool]:
+def _undefended(state: RunState) -> tuple[MatrixCell | None, bool]:
     """The strongest attack without a defence, and whether something leaks with certainty there."""
     cells = [each for each in state.trials.values() if each.defence in state.undefended]
     return strongest(cells), judge([each.reached for each in cells]).word == "leaks"
@@ -161,10 +161,10 @@ def _open(state: RunState) -> str | None:
     best, leaks = _undefended(state)
     if best is None:
         return None
-    said = f"the attack “{best.attack}” on “{best.provider}” {_claim(best)}."
+    claim = f"the attack “{best.attack}” on “{best.provider}” {_claim(best)}."
     if leaks:
-        return f"The worst leak so far, with no defence: {said}"
-    return f"With no defence, no attack so far does better than guessing with certainty. The best: {said}"
+        return f"The worst leak so far, with no defence: {claim}"
+    return f"With no defence, no attack so far does better than guessing with certainty. The best: {claim}"
 
 
 def _defended(state: RunState) -> str | None:
@@ -174,8 +174,8 @@ def _defended(state: RunState) -> str | None:
         return None
     parts = []
     for defence in state.defences:
-        own = [each for each in trials if each.provider == best.provider and each.defence == defence]
-        same = strongest(each for each in own if each.metric == best.metric)
+        attacks = [each for each in trials if each.provider == best.provider and each.defence == defence]
+        same = strongest(each for each in attacks if each.metric == best.metric)
         if defence not in state.undefended and same is not None:
             parts.append(f"{defence} {_figure(same)}")
     if not parts:
@@ -191,25 +191,25 @@ def _over(state: RunState) -> str | None:
         return None
     states = [each.state for each in state.trials.values()]
     done, failed = states.count("done"), states.count("failed")
-    said = f"The run is {state.state}: {done:,} of {count(len(states), 'trial')} have a result"
-    return said + (f", {failed:,} failed." if failed else ".")
+    text = f"The run is {state.state}: {done:,} of {count(len(states), 'trial')} have a result"
+    return text + (f", {failed:,} failed." if failed else ".")
 
 
 STEPS = (
-    Step("parties", "Who is who", _parties),
-    Step("training", "Training", _training),
-    Step("alike", "Nothing to see from outside", _alike),
-    Step("hides", "What a curious provider hides", _hides),
-    Step("users", "Users use the app", _users),
-    Step("proxy", "The proxy stands between", _proxy),
-    Step("attackers", "Attackers ask", _attackers),
-    Step("open", "What leaks undefended", _open),
-    Step("defended", "What a defence changes", _defended),
-    Step("over", "The end", _over),
+    TourStep("parties", "Who is who", _parties),
+    TourStep("training", "Training", _training),
+    TourStep("alike", "Nothing to see from outside", _alike),
+    TourStep("hides", "What a curious provider hides", _hides),
+    TourStep("users", "Users use the app", _users),
+    TourStep("proxy", "The proxy stands between", _proxy),
+    TourStep("attackers", "Attackers ask", _attackers),
+    TourStep("open", "What leaks undefended", _open),
+    TourStep("defended", "What a defence changes", _defended),
+    TourStep("over", "The end", _over),
 )
 
 
-def _trained(state: RunState) -> list[Model]:
+def _trained(state: RunState) -> list[LiveModel]:
     return [each for each in state.models.values() if each.state in ("trained", "serving")]
 
 
@@ -223,13 +223,13 @@ def _accuracies(state: RunState, *, honest: bool) -> list[float]:
     ]
 
 
-def _claim(cell: Cell) -> str:
+def _claim(cell: MatrixCell) -> str:
     metric = described(cell.metric)
     claim = metric.claim or "reaches {value} of " + metric.title
     return claim.format(value=_figure(cell), hidden=cell.hidden)
 
 
-def _figure(cell: Cell) -> str:
+def _figure(cell: MatrixCell) -> str:
     return figure(cell.value, described(cell.metric).unit)
 
 
@@ -238,6 +238,6 @@ def _span(shares: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _hidden(providers: Iterable[Provider]) -> str:
+def _hidden(providers: Iterable[LiveProvider]) -> str:
     hides = dict.fromkeys(f"“{each.hides}”" for each in providers if each.hides)
     return " or ".join(hides) or "something"

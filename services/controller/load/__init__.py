@@ -1,1 +1,1 @@
-"""Load users: what they are offered, what they hand in, and what they saw."""
+"""Load users: the questions offered to them, the answers that they hand in, and their observations."""

@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from leakrange.scenario.under_load import LoadPart
-from services.controller.load.schemas import LoadView, Offered, Refusal, Wish
-from services.controller.load.service import LoadService
-from services.controller.load.shown import pictured, written
-from services.controller.reading.route import Expensive
-from services.controller.requests import Identity, Operator
-from services.controller.runs.reader import RunReader
+from leakrange.services.controller.load.schemas import LoadView, OfferedQuestions, Refusal, Wish
+from leakrange.services.controller.load.service import LoadService
+from leakrange.services.controller.load.shown import pictured, written
+from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.requests import Identity, Operator
+from leakrange.services.controller.runs.reader import RunReader
 
 router = APIRouter(prefix="/v1/runs/{run}", tags=["load"])
 figures = APIRouter(prefix="/v1/runs/{run}", tags=["load"], route_class=Expensive)
@@ -60,7 +60,7 @@ async def picture(run: Identity, runs: RunsOf) -> Response:
 
 
 @router.post("/offers", dependencies=[Operator])
-async def take(run: Identity, wish: Wish, service: Service) -> Offered:
+async def take(run: Identity, wish: Wish, service: Service) -> OfferedQuestions:
     """Take chunks of questions. Those that get no answers are offered again after a while."""
     return await service.take(run, wish)
 

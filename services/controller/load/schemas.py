@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from leakrange.jobs.job import ProbeJob
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.steps.probe import ProbeJob
 from leakrange.scenario.load import LoadSpec, UserKind
+from leakrange.strict import Strict
 from leakrange.wire.releases import ReleaseKind
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", from_attributes=True)
-
-
-class Wish(_Strict):
+class Wish(Strict):
     """What users of a ``kind`` want: up to so many chunks."""
 
     kind: UserKind
     most: Annotated[int, Field(ge=1, le=100)] = 1
 
 
-class OfferedChunk(_Strict):
+class OfferedChunk(Strict):
     """Questions of an attack: the ``job`` says where, about what, and at which endpoint, ``key`` with which
     API key. ``identity`` is to be sent as ``Idempotency-Key``, and names the answers."""
 
@@ -33,7 +30,7 @@ class OfferedChunk(_Strict):
     defence: str
 
 
-class OfferedVisit(_Strict):
+class OfferedVisit(Strict):
     """A model that honest users download and run on samples of ``data``, and to whose provider they upload
     the outputs."""
 
@@ -47,7 +44,7 @@ class OfferedVisit(_Strict):
     """Whether the decision on outputs is the class of their greatest value."""
 
 
-class Offered(_Strict):
+class OfferedQuestions(Strict):
     """The chunks that were taken, and for honest users all models that they may visit. ``over``: nothing will
     be offered any more."""
 
@@ -56,7 +53,7 @@ class Offered(_Strict):
     over: bool
 
 
-class LoadView(_Strict):
+class LoadView(Strict):
     """A run under load, as whoever makes the load sees it: ``waiting`` are the chunks that nobody has
     taken."""
 
@@ -65,7 +62,7 @@ class LoadView(_Strict):
     over: bool
 
 
-class Refusal(_Strict):
+class Refusal(Strict):
     """Why a chunk gets no answers, and the ``limit`` of the proxy that gives none for good."""
 
     reason: Annotated[str, Field(min_length=1, max_length=2000)]

@@ -8,43 +8,53 @@ import numpy as np
 
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.under_load import LoadPart
+from leakrange.services.controller.engine.supervisor import Supervisor
+from leakrange.services.controller.load.schemas import (
+    LoadView,
+    OfferedChunk,
+    OfferedQuestions,
+    OfferedVisit,
+    Refusal,
+    Wish,
+)
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.store.loads import Loads
-from leakrange.store.runs import FINAL, Runs
+from leakrange.store.runs import FINAL, RunStore
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 from leakrange.wire.tensors import decode_npy
-from services.controller.load.schemas import LoadView, Offered, OfferedChunk, OfferedVisit, Refusal, Wish
-from services.controller.range.supervisor import Supervisor
 
 
 class LoadService:
-    """What runs under load offer, and what is handed in. One per controller."""
+    """The offers of runs under load, and the answers that are handed in. One per controller."""
 
     def __init__(self, database: Database, releases: FolderStore, supervisor: Supervisor) -> None:
         self._database, self._releases, self._supervisor = database, releases, supervisor
 
     async def view(self, run: str) -> LoadView:
-        """Which users a run wants, and whether it wants them still. Raises `NotFound`, and `Conflict` for a
-        run that is not under load."""
+        """The users that a run wants, and whether it still wants them. Raises `NotFound`, and `Conflict` for
+        a run that is not under load."""
         async with self._database.read() as session:
-            found = await Runs(session).get(run)
-            plan = Plan.stored(await Runs(session).plan(run))
+            record = await RunStore(session).get(run)
+            plan = Plan.stored(await RunStore(session).plan(run))
         if plan.load is None:
             raise Conflict(f"run {run} is not under load", hint="'leakrange load' starts one that is")
         offers = self._supervisor.offers(run)
-        over = found.state in FINAL if offers is None else offers.over
+        over = record.state in FINAL if offers is None else offers.over
         return LoadView(spec=plan.load, over=over, waiting=0 if offers is None else offers.waiting)
 
-    async def take(self, run: str, wish: Wish) -> Offered:
-        """Chunks for users of a kind. Those that get no answers are offered again after a while. Raises
+    async def take(self, run: str, wish: Wish) -> OfferedQuestions:
+        """Take chunks for users of a kind. Chunks without answers are offered again after a while. Raises
         `NotFound`."""
         offers = self._supervisor.offers(run)
         if offers is None or offers.load is None:
-            return Offered(over=(await self.view(run)).over)
-        return Offered(
-            chunks=[OfferedChunk.model_validate(each) for each in offers.take(wish.kind, wish.most)],
-            visits=[OfferedVisit.model_validate(each) for each in offers.visits]
+            return OfferedQuestions(over=(await self.view(run)).over)
+        return OfferedQuestions(
+            chunks=[
+                OfferedChunk.model_validate(each, from_attributes=True)
+                for each in offers.take(wish.kind, wish.most)
+            ],
+            visits=[OfferedVisit.model_validate(each, from_attributes=True) for each in offers.visits]
             if wish.kind == "honest"
             else [],
             over=offers.over,

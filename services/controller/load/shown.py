@@ -15,7 +15,7 @@ from leakrange.wire.errors import NotFound
 
 
 def written(results: RunResults, form: str) -> bytes:
-    """As ``json``, ``csv`` or ``text``."""
+    """Return the figures as ``json``, ``csv`` or ``text``."""
     rows = load_rows(find(results))
     if form == "json":
         return orjson.dumps([asdict(row) for row in rows])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.controller.logins import BelowLogins, Logins
-from services.controller.pages import (
+from leakrange.services.controller.logins import BelowLogins, Logins
+from leakrange.services.controller.pages import (
     assets,
     audits,
     board,
@@ -24,8 +24,8 @@ from services.controller.pages import (
     tour,
     victim,
 )
-from services.controller.pages.login import Guesses
-from services.controller.pages.problems import told_as_pages
+from leakrange.services.controller.pages.login import LoginGuesses
+from leakrange.services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
@@ -34,7 +34,7 @@ PAGES = (assets, login, home, tour, run, board, run_actions, editor, compare, mo
 
 def add_pages(app: FastAPI) -> None:
     """Let ``app`` answer with pages, and tell people who look at them of errors in a page."""
-    app.state.logins, app.state.guesses = Logins(), Guesses()
+    app.state.logins, app.state.guesses = Logins(), LoginGuesses()
     app.add_middleware(BelowLogins, logins=app.state.logins)
     app.include_router(assets.charts)
     for page in PAGES:

@@ -13,8 +13,8 @@ from importlib.resources import files
 from fastapi import APIRouter, Request, Response
 
 from leakrange.service.documents import Asset
+from leakrange.services.controller.reading.route import Expensive
 from leakrange.wire.errors import NotFound
-from services.controller.reading.route import Expensive
 
 __all__ = ["CHARTS", "address", "charts", "router"]
 
@@ -23,17 +23,17 @@ charts = APIRouter(include_in_schema=False, route_class=Expensive)
 
 CHARTS = "vega.js"
 """Vega, Vega-Lite and Vega-Embed, as vl-convert brings them along: ``window.vegaEmbed``."""
-_STATIC = files("services.controller.pages") / "static"
+_STATIC = files("leakrange.services.controller.pages") / "static"
 _STYLE = files("leakrange") / "report" / "templates" / "page.css"
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 @cache
 def _assets() -> dict[str, Asset]:
-    found = {entry.name: entry.read_bytes() for entry in _STATIC.iterdir() if "." in entry.name}
+    contents = {entry.name: entry.read_bytes() for entry in _STATIC.iterdir() if "." in entry.name}
     # The style of reports is that of pages as well.
-    found["page.css"] = _STYLE.read_bytes()
-    return {name: Asset.of(name, content) for name, content in found.items()}
+    contents["page.css"] = _STYLE.read_bytes()
+    return {name: Asset.of(name, content) for name, content in contents.items()}
 
 
 @cache
@@ -46,14 +46,14 @@ def _bundled() -> Asset:
 
 @cache
 def _digest() -> str:
-    told = hashlib.sha256(version("vl-convert-python").encode())
+    digest = hashlib.sha256(version("vl-convert-python").encode())
     for name, asset in sorted(_assets().items()):
-        told.update(name.encode() + asset.plain)
-    return told.hexdigest()[:12]
+        digest.update(name.encode() + asset.plain)
+    return digest.hexdigest()[:12]
 
 
 def address(name: str) -> str:
-    """Where a page finds the asset of that name."""
+    """The address of the asset of that name."""
     return f"/static/{_digest()}/{name}"
 
 
@@ -65,11 +65,11 @@ async def chart_library(digest: str, request: Request) -> Response:
 
 @router.get("/static/{digest}/{name}")
 async def asset(digest: str, name: str, request: Request) -> Response:
-    """The asset. One of another version is served as it is now, and not kept."""
-    found = _assets().get(name)
-    if found is None:
+    """The asset. For the address of another version the present one is served, and not kept."""
+    entry = _assets().get(name)
+    if entry is None:
         raise NotFound(f"there is no asset {name!r}")
-    return found.answer(request, _lasting(digest))
+    return entry.answer(request, _lasting(digest))
 
 
 def _lasting(digest: str) -> str:

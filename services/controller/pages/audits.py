@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from leakrange.data import datasets
 from leakrange.jobs.audits import AuditRequest
 from leakrange.jobs.verdict import Verdict
+from leakrange.services.controller.audits.service import AuditService
+from leakrange.services.controller.pages.rendering import see_other, show
+from leakrange.services.controller.requests import After, Identity
+from leakrange.services.controller.visitors import Operating, Reading
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from services.controller.audits.service import AuditService
-from services.controller.pages.rendering import see_other, show
-from services.controller.requests import After, Identity
-from services.controller.visitors import Operating, Reading
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50
@@ -72,20 +72,20 @@ async def start(
 @router.get("/audits/{audit}")
 async def audit(audit: Identity, request: Request, visitor: Reading) -> Response:
     """One audit: what is asked of it, and its verdict."""
-    found = await _service(request).view(audit)
-    headline, chip = await asyncio.to_thread(_told, found.verdict) if found.verdict else ("", "")
+    view = await _service(request).view(audit)
+    headline, chip = await asyncio.to_thread(_headline_and_chip, view.verdict) if view.verdict else ("", "")
     return show(
         request,
         "audit.html.j2",
         visitor=visitor,
-        audit=found,
-        verdict=found.verdict,
+        audit=view,
+        verdict=view.verdict,
         headline=headline,
         chip=chip,
     )
 
 
-def _told(verdict: Verdict) -> tuple[str, str]:
+def _headline_and_chip(verdict: Verdict) -> tuple[str, str]:
     from leakrange.report.verdict import CHIPS, HEADLINES  # which takes long to import
 
     return HEADLINES[verdict.conclusion], CHIPS[verdict.conclusion]
@@ -98,14 +98,14 @@ def _service(request: Request) -> AuditService:
 
 async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
     shown = {"given": {}, "mistakes": [], "after": None} | values
-    found = await _service(request).page(A_PAGE, shown["after"])
+    page = await _service(request).page(A_PAGE, shown["after"])
     sets = [name for name, entry in datasets.items() if entry.available() is None]
     return show(
         request,
         "audits.html.j2",
         status=status,
-        audits=found.audits,
-        following=found.next,
+        audits=page.audits,
+        following=page.next,
         sets=sets,
         **shown,
     )

@@ -12,22 +12,22 @@ from fastapi.responses import HTMLResponse
 from leakrange.metrics import described
 from leakrange.report.as_data import theme
 from leakrange.report.charts.drawing import Chart
-from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.gallery import StripGallery, tile_of
 from leakrange.report.charts.picture import Picture
 from leakrange.report.narrowed import Narrowing
-from services.controller.pages.assets import CHARTS, address
-from services.controller.pages.rendering import fragment, show
-from services.controller.reading.route import Expensive
-from services.controller.requests import Identity
-from services.controller.views.endpoints import Narrow, View, ViewsOf
-from services.controller.views.service import Held
-from services.controller.visitors import Reading, Visitor
+from leakrange.services.controller.pages.assets import CHARTS, address
+from leakrange.services.controller.pages.rendering import fragment, show
+from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.views.endpoints import Narrow, View, ViewsOf
+from leakrange.services.controller.views.service import Held
+from leakrange.services.controller.visitors import Reading, Visitor
 
 router = APIRouter(include_in_schema=False, route_class=Expensive)
 FOLD_AFTER = 12
-"""So many charts of a group are open; the rest fold away."""
+"""The number of charts of a group that are open; the rest fold away."""
 ROWS = 500
-"""So many rows of a chart's data are shown; the file has all."""
+"""The number of rows of a chart's data that are shown; the file has all."""
 
 
 @router.get("/runs/{run}/board")
@@ -94,7 +94,8 @@ def _values(held: Held, run: str, narrow: Narrowing) -> dict[str, Any]:
         "chosen": named,
         "box": _box,
         "described": described,
-        "is_gallery": lambda picture: isinstance(picture, Gallery),
+        "tile_of": tile_of,
+        "is_gallery": lambda picture: isinstance(picture, StripGallery),
         "runtime": address(CHARTS),
         "theme": {placeholder: f"var({paint.variable})" for placeholder, paint in theme().items()},
         "fold_after": FOLD_AFTER,
@@ -102,5 +103,5 @@ def _values(held: Held, run: str, narrow: Narrowing) -> dict[str, Any]:
 
 
 def _box(picture: Picture) -> tuple[int, int]:
-    """The size that a chart will have, so that nothing moves when it is drawn."""
+    """The size that a chart will have, so that nothing on the page moves when it is drawn."""
     return picture.size if isinstance(picture, Chart) else (540, 400)

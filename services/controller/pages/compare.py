@@ -11,16 +11,16 @@ from fastapi import APIRouter, Request, Response
 from leakrange.metrics import numbers
 from leakrange.metrics.registry import Unit
 from leakrange.report.comparison import LETTERS
+from leakrange.services.controller.comparisons.endpoints import ComparisonOf, Runs
+from leakrange.services.controller.pages.rendering import show
+from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.runs.reader import RunReader
+from leakrange.services.controller.visitors import Reading
 from leakrange.wire.comparison import Change
-from services.controller.comparisons.endpoints import ComparisonOf, Runs
-from services.controller.pages.rendering import show
-from services.controller.reading.route import Expensive
-from services.controller.runs.reader import RunReader
-from services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False, route_class=Expensive)
 OFFERED = 50
-"""So many of the newest runs can be chosen."""
+"""The number of newest runs that can be chosen."""
 
 
 @router.get("/compare")
@@ -54,7 +54,7 @@ def changed(value: float, unit: Unit) -> str:
 
 
 def between(change: Change, unit: Unit) -> str:
-    """The interval of a change; what is missing where there is none."""
+    """The interval of a change; if there is none, the reason."""
     if change.low is None or change.high is None:
         return "one seed"
     return f"{changed(change.low, unit)} to {changed(change.high, unit)}"

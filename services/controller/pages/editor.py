@@ -13,13 +13,13 @@ from leakrange.scenario.naming import Names
 from leakrange.scenario.outline import outline
 from leakrange.scenario.shipped import shipped
 from leakrange.scenario.yaml_source import MAX_BYTES
+from leakrange.services.controller.pages.rendering import fragment, see_other, show
+from leakrange.services.controller.requests import FORM, LONGEST
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.scenarios.schemas import Checked, Mistake
+from leakrange.services.controller.scenarios.service import ScenarioService
+from leakrange.services.controller.visitors import Operating, Reading, Visitor
 from leakrange.wire.errors import InvalidScenario, NotFound
-from services.controller.pages.rendering import fragment, see_other, show
-from services.controller.requests import FORM, LONGEST
-from services.controller.runs.service import RunService
-from services.controller.scenarios.schemas import Checked, Mistake
-from services.controller.scenarios.service import ScenarioService
-from services.controller.visitors import Operating, Reading, Visitor
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,8 +60,8 @@ async def write(
         text = shipped()[source].text
     elif source:
         runs: RunService = request.app.state.runs
-        found = await runs.written(source)
-        text, origin, load = found.text, source, found.load
+        written = await runs.written(source)
+        text, origin, load = written.text, source, written.load
     return await _editor(request, visitor, text.replace("\r\n", "\n"), origin=origin, load=load, at=at)
 
 
@@ -72,8 +72,8 @@ async def check(
     """The editor again with what is wrong, or that alone for the script that exchanges it."""
     text = text.replace("\r\n", "\n")
     if "HX-Request" in request.headers:
-        told = await _told(request, visitor, text, origin)
-        return HTMLResponse(fragment(request, "checked.html.j2", visitor=visitor, **told))
+        values = await _checked_and_changes(request, visitor, text, origin)
+        return HTMLResponse(fragment(request, "checked.html.j2", visitor=visitor, **values))
     return await _editor(request, visitor, text, origin=origin, load=load)
 
 
@@ -87,8 +87,8 @@ async def start(
     try:
         begun = await runs.start(text.encode(), load=load, origin=origin or None)
     except InvalidScenario as error:
-        found = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
-        refused = Checked(valid=False, mistakes=found)
+        mistakes = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
+        refused = Checked(valid=False, mistakes=mistakes)
         return await _editor(
             request, operator, text, origin=origin, load=load, checked=refused, status=error.status
         )
@@ -106,7 +106,7 @@ async def _editor(
     checked: Checked | None = None,
     status: int = 200,
 ) -> Response:
-    told = await _told(request, visitor, text, origin, checked)
+    values = await _checked_and_changes(request, visitor, text, origin, checked)
     return show(
         request,
         "editor.html.j2",
@@ -116,14 +116,14 @@ async def _editor(
         origin=origin,
         load=load,
         at=_line_of(text, at),
-        **told,
+        **values,
     )
 
 
-async def _told(
+async def _checked_and_changes(
     request: Request, visitor: Visitor, text: str, origin: str, checked: Checked | None = None
 ) -> dict[str, Any]:
-    """What is said of a scenario, and what it has other than the run that it was taken from."""
+    """The result of checking a scenario, and its changes to the run that it was taken from."""
     service: ScenarioService = request.app.state.scenarios
     if checked is None:
         checked = await service.check(text.encode(), operates=visitor.operates)
@@ -143,18 +143,18 @@ async def _original(request: Request, origin: str) -> str | None:
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line, from 1, of a section; 0 where none is named. Of one that is not there the last line."""
+    """The line, from 1, of a section: 0 if none is named, the last line if the section is missing."""
     if not key:
         return 0
-    found = re.search(rf"^{re.escape(key)}:", text, re.M)
-    return text.count("\n", 0, found.start() if found else len(text)) + 1
+    match = re.search(rf"^{re.escape(key)}:", text, re.M)
+    return text.count("\n", 0, match.start() if match else len(text)) + 1
 
 
 @cache
 def _data() -> dict[str, list[str]]:
     """The data sets that each ready scenario wants."""
-    found = {}
+    data_sets = {}
     for name, one in shipped().items():
         read = outline(one.text)
-        found[name] = list(dict.fromkeys(Names(read.root, read.anchors).labels().values()))
-    return found
+        data_sets[name] = list(dict.fromkeys(Names(read.root, read.anchors).labels().values()))
+    return data_sets

@@ -7,23 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from services.controller.pages.rendering import fragment, show, stamp
-from services.controller.requests import After
-from services.controller.runs.service import RunService
-from services.controller.visitors import Reading
+from leakrange.jobs.step import label
+from leakrange.services.controller.pages.rendering import fragment, show, stamp
+from leakrange.services.controller.requests import After
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 25
-JOBS = {
-    "train": "training",
-    "deploy": "deploying",
-    "stream": "users",
-    "probe": "probing",
-    "fit": "fitting",
-    "audit": "auditing",
-    "evaluate": "evaluating",
-}
-"""What a run does, by its kinds of jobs."""
 
 
 @router.get("/")
@@ -39,7 +30,8 @@ async def again(
     after: After = None,
     seen: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """The list alone; 204 while it is what was ``seen``, so that nothing moves under a reader's hands."""
+    """The list alone; 204 if it has not changed since ``seen``, so that nothing moves under a reader's
+    hands."""
     listed = await _listed(request, after)
     if listed["seen"] == seen:
         return Response(status_code=204)
@@ -48,11 +40,11 @@ async def again(
 
 async def _listed(request: Request, after: str | None) -> dict[str, Any]:
     service: RunService = request.app.state.runs
-    found = await service.page(A_PAGE, after)
+    page = await service.page(A_PAGE, after)
     return {
-        "runs": found.runs,
-        "seen": stamp(found.model_dump_json().encode()),
+        "runs": page.runs,
+        "seen": stamp(page.model_dump_json().encode()),
         "after": after,
-        "following": found.next,
-        "jobs": JOBS,
+        "following": page.next,
+        "label": label,
     }

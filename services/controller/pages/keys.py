@@ -7,15 +7,13 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ValidationError
 
-from leakrange.service.operators import Proxy
-from leakrange.wire.administration import Account, KeyChange, KeyRequest
+from leakrange.services.controller.pages.rendering import fragment, see_other, show, stamp
+from leakrange.services.controller.visitors import Acting, Operating, Reading
+from leakrange.wire.administration import Counting
 from leakrange.wire.endpoints import ENDPOINTS
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.names import is_name
-from services.controller.pages.rendering import fragment, see_other, show, stamp
-from services.controller.visitors import Acting, Operating, Reading
+from leakrange.wire.operator import Proxy
 
 router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form(max_length=4000)]
@@ -32,7 +30,7 @@ async def keys(request: Request, visitor: Reading) -> Response:
 async def again(
     request: Request, visitor: Reading, seen: Annotated[str, Query(max_length=64)] = ""
 ) -> Response:
-    """The table of keys alone; 204 while it is what was ``seen``."""
+    """The table of keys alone; 204 if it has not changed since ``seen``."""
     listed = await _listed(request)
     if listed["seen"] == seen:
         return Response(status_code=204)
@@ -49,7 +47,7 @@ async def create(
     models: Text = "",
     endpoints: Listed = None,
     limits: Listed = None,
-    counting: Text = "exact",
+    counting: Annotated[Counting, Form()] = "exact",
 ) -> Response:
     """Make a key. This answer alone shows it."""
     given: dict[str, Any] = {
@@ -62,43 +60,41 @@ async def create(
         "counting": counting,
     }
     try:
-        wanted = KeyRequest(
-            name=given["name"],
-            budget=_samples(budget),
+        created = await _proxy(request).create_key(
+            given["name"],
+            _samples(budget),
             policy=policy or None,
             models=[model.strip() for model in models.split(",") if model.strip()] or None,
             endpoints=endpoints or None,
             limits=limits or [],
             counting=counting,
         )
-        made = await _proxy(request).create_key(wanted)
-    except (ValidationError, InvalidInput) as error:
+    except InvalidInput as error:
         return await _page(request, visitor=visitor, given=given, mistakes=_mistakes(error), status=422)
-    return await _page(request, visitor=visitor, made=made, status=201)
+    return await _page(request, visitor=visitor, made=created, status=201)
 
 
 @router.get("/keys/{id}")
 async def key(id: str, request: Request, visitor: Reading) -> Response:
     """One key with its ledger."""
-    return show(request, "key.html.j2", visitor=visitor, key=await _account(request, id), mistakes=[])
+    return show(request, "key.html.j2", visitor=visitor, key=await _proxy(request).account(id), mistakes=[])
 
 
 @router.post("/keys/{id}")
 async def change(id: str, request: Request, visitor: Operating, budget: Text = "") -> Response:
     """Give a key another budget."""
     try:
-        await _proxy(request).change_key(id, KeyChange(budget=_samples(budget)))
-    except (ValidationError, InvalidInput) as error:
-        found, mistakes = await _account(request, id), _mistakes(error)
-        return show(request, "key.html.j2", status=422, visitor=visitor, key=found, mistakes=mistakes)
+        await _proxy(request).change_key(id, budget=_samples(budget))
+    except InvalidInput as error:
+        account, mistakes = await _proxy(request).account(id), _mistakes(error)
+        return show(request, "key.html.j2", status=422, visitor=visitor, key=account, mistakes=mistakes)
     return see_other(f"/keys/{id}")
 
 
 @router.post("/keys/{id}/revoke", dependencies=[Acting])
 async def revoke(id: str, request: Request) -> Response:
     """Revoke a key for good."""
-    await _account(request, id)
-    await _proxy(request).change_key(id, KeyChange(revoked=True))
+    await _proxy(request).change_key(id, revoked=True)
     return see_other(f"/keys/{id}")
 
 
@@ -107,28 +103,22 @@ def _proxy(request: Request) -> Proxy:
     return proxy
 
 
-async def _account(request: Request, id: str) -> Account:
-    if not is_name(id):
-        raise InvalidInput(f"{id[:64]!r} is no key's id")
-    return await _proxy(request).account(id)
-
-
 async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
     proxy = _proxy(request)
     shown = {"made": None, "given": {}, "mistakes": []} | values | await _listed(request)
     if shown["visitor"].operates:
-        shown |= {"policies": await proxy.policies(), "limits": await proxy.limits()}
+        shown |= {"policies": await proxy.policies(), "limits": (await proxy.limits()).limits}
     return show(request, "keys.html.j2", status=status, endpoints=ENDPOINTS, **shown)
 
 
 async def _listed(request: Request) -> dict[str, Any]:
     accounts = sorted(await _proxy(request).accounts(), key=lambda each: (each.revoked, -each.created))
-    told = orjson.dumps([each.model_dump() for each in accounts])
-    return {"keys": accounts, "seen": stamp(told)}
+    content = orjson.dumps([each.model_dump() for each in accounts])
+    return {"keys": accounts, "seen": stamp(content)}
 
 
 def _samples(written: str) -> int | None:
-    """A budget as somebody writes it; None, without limit, for nothing."""
+    """Read a budget from a form; an empty one is None, without limit."""
     plain = written.replace(",", "").replace(" ", "")
     if not plain:
         return None
@@ -136,11 +126,9 @@ def _samples(written: str) -> int | None:
         raise InvalidInput(
             "one mistake", mistakes=[{"path": "budget", "message": "a whole number of samples, or nothing"}]
         )
-    return int(plain)
+    return min(int(plain), 2**62)  # which is sent, and refused
 
 
-def _mistakes(error: ValidationError | InvalidInput) -> list[str]:
-    if isinstance(error, ValidationError):
-        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]]
-    told = error.extra.get("mistakes") or [{"path": "", "message": error.detail}]
-    return [f"{str(each['path']).removeprefix('body.')}: {each['message']}".strip(": ") for each in told]
+def _mistakes(error: InvalidInput) -> list[str]:
+    mistakes = error.extra.get("mistakes") or [{"path": "", "message": error.detail}]
+    return [f"{str(each['path']).removeprefix('body.')}: {each['message']}".strip(": ") for each in mistakes]

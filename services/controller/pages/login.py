@@ -10,23 +10,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from services.controller.logins import LASTS, Login, Logins
-from services.controller.pages.rendering import see_other, show
-from services.controller.visitors import role_of
+from leakrange.services.controller.logins import LASTS, Login, Logins
+from leakrange.services.controller.pages.rendering import see_other, show
+from leakrange.services.controller.visitors import role_of
 
-__all__ = ["Guesses", "router"]
+__all__ = ["LoginGuesses", "router"]
 
 router = APIRouter(include_in_schema=False)
 LONGEST = 2000
 EACH = (5, 2.0)
-"""Wrong keys from one address at once, and then one more every so many seconds."""
+"""Wrong keys that one address may try at once, and the seconds until one more."""
 ALL = (30, 0.5)
 """The same for all addresses together."""
 REMEMBERED = 10_000
 """Addresses of wrong keys, and of right ones."""
 
 
-class Guesses:
+class LoginGuesses:
     """Wrong keys, and how soon another may be tried: from each address, and from all of them.
 
     Whoever logged in from an address before does not wait for the wrong keys of others. ``clock`` gives
@@ -37,11 +37,11 @@ class Guesses:
         self._clock = clock
         self._all = 0.0
         self._each: OrderedDict[str, float] = OrderedDict()
-        """When as many wrong keys are allowed again as at first."""
+        """The time from which as many wrong keys are allowed as at first."""
         self._right: OrderedDict[str, None] = OrderedDict()
 
     def wait(self, address: str) -> float:
-        """Seconds until a key from there is looked at, 0 where it is now."""
+        """Seconds until a key from that address is checked; 0 if it is checked now."""
         others = 0.0 if address in self._right else self._left(self._all, ALL)
         return max(0.0, others, self._left(self._each.get(address, 0.0), EACH))
 
@@ -78,18 +78,18 @@ async def check(
     after: Annotated[str, Form(max_length=LONGEST)] = "/",
 ) -> Response:
     """Go on to the page that was wanted, or show the form again."""
-    guesses: Guesses = request.app.state.guesses
+    guesses: LoginGuesses = request.app.state.guesses
     address = request.client.host if request.client else ""
     if wait := math.ceil(guesses.wait(address)):
-        told = f"Too many wrong keys were tried. This one was not looked at: try again in {wait} s."
-        response = show(request, "login.html.j2", status=429, after=_here(after), refused=told)
+        refused = f"Too many wrong keys were tried. This one was not looked at: try again in {wait} s."
+        response = show(request, "login.html.j2", status=429, after=_here(after), refused=refused)
         response.headers["Retry-After"] = str(wait)
         return response
     role = role_of(key.strip(), request.app.state.settings)
     if role == "stranger":
         guesses.wrong(address)
-        told = "This key is not known here."
-        return show(request, "login.html.j2", status=403, after=_here(after), refused=told)
+        refused = "This key is not known here."
+        return show(request, "login.html.j2", status=403, after=_here(after), refused=refused)
     guesses.right(address)
     begun = _logins(request).begin(role)
     response = see_other(begun.root + _here(after))

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from leakrange.service.operators import Proxy
+from leakrange.services.controller.pages.rendering import show
+from leakrange.services.controller.visitors import Reading
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
-from leakrange.store.tables import Model
+from leakrange.store.tables import ModelRow
 from leakrange.wire.administration import Route
 from leakrange.wire.errors import LeakrangeError
-from services.controller.pages.rendering import show
-from services.controller.visitors import Reading
+from leakrange.wire.operator import Proxy
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50
@@ -32,7 +32,7 @@ async def models(
         request,
         "models.html.j2",
         visitor=visitor,
-        models=[_told(row) for row in rows[:A_PAGE]],
+        models=[_summary(row) for row in rows[:A_PAGE]],
         start=start,
         following=start + A_PAGE if len(rows) > A_PAGE else None,
         routes=routes,
@@ -45,7 +45,7 @@ async def model(digest: Digest, request: Request, visitor: Reading) -> Response:
     """One model: its recipe, and how its training went."""
     async with _database(request).read() as session:
         row = await Models(session).get(digest)
-    return show(request, "model.html.j2", visitor=visitor, model=_told(row), recipe=_flat(row.recipe))
+    return show(request, "model.html.j2", visitor=visitor, model=_summary(row), recipe=_flat(row.recipe))
 
 
 def _database(request: Request) -> Database:
@@ -54,15 +54,16 @@ def _database(request: Request) -> Database:
 
 
 async def _routes(proxy: Proxy) -> tuple[list[Route], str | None]:
-    """What is served, or why that is not known: the list of trained models does not depend on it."""
+    """The served models, or the reason why they are unknown: the list of trained models does not depend on
+    them."""
     try:
         return await proxy.routes(), None
     except LeakrangeError as error:
         return [], error.detail
 
 
-def _told(row: Model) -> dict[str, Any]:
-    said = row.figures.get("figures", {})
+def _summary(row: ModelRow) -> dict[str, Any]:
+    figures = row.figures.get("figures", {})
     history = row.figures.get("history", [])
     return {
         "digest": row.digest,
@@ -75,7 +76,7 @@ def _told(row: Model) -> dict[str, Any]:
         "net": row.recipe.get("net", {}),
         "parameters": row.figures.get("parameters"),
         "seconds": row.figures.get("seconds"),
-        "splits": {split: found for split, found in said.items() if isinstance(found, dict)},
+        "splits": {split: values for split, values in figures.items() if isinstance(values, dict)},
         "history": history,
         "measures": list(dict.fromkeys(name for epoch in history for name in epoch)),
     }

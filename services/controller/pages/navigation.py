@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MENU", "Entry"]
+__all__ = ["MENU", "NavigationEntry"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class NavigationEntry:
     """A page in the menu; it is the current one on every page whose path begins with one of ``under``."""
 
     path: str
@@ -21,11 +21,11 @@ class Entry:
 
 
 MENU = (
-    Entry("/", "Runs", ("/runs/",)),
-    Entry("/victim", "Try it", ("/victim/",)),
-    Entry("/scenarios", "Scenarios", ("/scenarios/",)),
-    Entry("/compare", "Compare"),
-    Entry("/models", "Models", ("/models/",)),
-    Entry("/keys", "Keys", ("/keys/",)),
-    Entry("/audits", "Audits", ("/audits/",)),
+    NavigationEntry("/", "Runs", ("/runs/",)),
+    NavigationEntry("/victim", "Try it", ("/victim/",)),
+    NavigationEntry("/scenarios", "Scenarios", ("/scenarios/",)),
+    NavigationEntry("/compare", "Compare"),
+    NavigationEntry("/models", "Models", ("/models/",)),
+    NavigationEntry("/keys", "Keys", ("/keys/",)),
+    NavigationEntry("/audits", "Audits", ("/audits/",)),
 )

@@ -10,10 +10,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from leakrange.services.controller.logins import looked_at
+from leakrange.services.controller.pages.rendering import see_other, show
+from leakrange.services.controller.visitors import visitor_of
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
-from services.controller.logins import looked_at
-from services.controller.pages.rendering import see_other, show
-from services.controller.visitors import visitor_of
 
 __all__ = ["told_as_pages"]
 
@@ -54,8 +54,8 @@ def _known(request: Request, error: Any) -> LeakrangeError | None:
     if isinstance(error, LeakrangeError):
         return error
     if isinstance(error, RequestValidationError):
-        told = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5])
-        return InvalidInput(told)
+        mistakes = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5])
+        return InvalidInput(mistakes)
     if isinstance(error, HTTPException) and error.status_code == 404:
         return NotFound(
             f"there is no page {request.url.path}", hint="the menu above leads to those there are"

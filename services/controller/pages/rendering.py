@@ -13,9 +13,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 import leakrange
 from leakrange.metrics import numbers
 from leakrange.service.documents import PAGES
-from services.controller.pages.assets import CHARTS, address
-from services.controller.pages.navigation import MENU
-from services.controller.visitors import Visitor, visitor_of
+from leakrange.services.controller.pages.assets import CHARTS, address
+from leakrange.services.controller.pages.navigation import MENU
+from leakrange.services.controller.visitors import Visitor, visitor_of
 
 __all__ = ["fragment", "part", "see_other", "show", "stamp"]
 
@@ -49,33 +49,36 @@ def part(template: str, **values: Any) -> str:
 
 
 def stamp(shown: bytes) -> str:
-    """By what a page tells that a part of it, made of these bytes, is as it was."""
+    """The digest by which a page tells that a part of it, made of these bytes, has not changed."""
     return hashlib.sha256(shown).hexdigest()[:16]
 
 
 def see_other(path: str) -> Response:
-    """After a form: the page to go to."""
+    """Answer a form with the page to go to."""
     return RedirectResponse(path, 303)
 
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         # Templates of reports are named by their path: their package takes long to import.
         loader=ChoiceLoader(
-            [PackageLoader("services.controller.pages"), PackageLoader("leakrange", "report/templates")]
+            [
+                PackageLoader("leakrange.services.controller.pages"),
+                PackageLoader("leakrange", "report/templates"),
+            ]
         ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {
+    environment.globals |= {
         "asset": address,
         "charts": CHARTS,
         "menu": MENU,
         "numbers": numbers,
         "version": leakrange.__version__,
     }
-    made.filters["utc"] = numbers.utc
-    return made
+    environment.filters["utc"] = numbers.utc
+    return environment

@@ -9,26 +9,26 @@ import orjson
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from leakrange.services.controller.live.boxes import boxes
+from leakrange.services.controller.live.drawing import drawings
+from leakrange.services.controller.live.service import LiveMoment, LiveService
+from leakrange.services.controller.live.state import LiveAccount, RunState
+from leakrange.services.controller.live.tour import tour
+from leakrange.services.controller.live.view import LiveView, groups, lasting, side, under_way, works
+from leakrange.services.controller.pages.rendering import part, show
+from leakrange.services.controller.reading.process import ReadingProcess
+from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.runs.endpoints import Seat
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.visitors import Reading
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import Conflict
 from leakrange.wire.runs import RunView
-from services.controller.live.boxes import boxes
-from services.controller.live.drawing import drawings
-from services.controller.live.service import LiveService, Moment
-from services.controller.live.state import Account, RunState
-from services.controller.live.tour import tour
-from services.controller.live.view import View, groups, lasting, side, under_way, works
-from services.controller.pages.rendering import part, show
-from services.controller.reading.process import ReadingProcess
-from services.controller.requests import Identity
-from services.controller.runs.endpoints import Seat
-from services.controller.runs.service import RunService
-from services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False)
 PARTS = ("said", "kinds", "running", "messages")
 KEYS = ("keys-users", "keys-attackers")
-"""Of the page, what is exchanged as a whole."""
+"""The parts of the page that are exchanged as a whole."""
 
 
 def _live(request: Request) -> LiveService:
@@ -52,13 +52,13 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
     """The picture as it is now; a script keeps it so."""
     reading: ReadingProcess = request.app.state.reading
     answer = await reading.sentences(run, visitor) if seen.state in FINAL else []
-    told: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
+    values: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
     try:
         return await live.drawn(
-            run, lambda moment: show(request, "run.html.j2", **told, **_values(moment), missing="")
+            run, lambda moment: show(request, "run.html.j2", **values, **_values(moment), missing="")
         )
     except Conflict as error:
-        return show(request, "run.html.j2", **told, state=None, missing=error.detail)
+        return show(request, "run.html.j2", **values, state=None, missing=error.detail)
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Seat])
@@ -70,7 +70,7 @@ async def changes(
 ) -> AsyncIterator[ServerSentEvent]:
     """What has changed on the page since the event of that number, and then live: a few times a second at
     most, to the end of the run."""
-    before, shown, opened = int(last_event_id or after), View(), -1
+    before, shown, opened = int(last_event_id or after), LiveView(), -1
     parts: dict[str, str] = {}
     async for moment in live.follow(run):
         if opened < 0 and before:
@@ -91,7 +91,7 @@ async def changes(
             yield ServerSentEvent(event="end", raw_data="{}")
 
 
-def _values(moment: Moment) -> dict[str, Any]:
+def _values(moment: LiveMoment) -> dict[str, Any]:
     state = moment.state
     return {
         "state": state,
@@ -112,15 +112,15 @@ def _lists(state: RunState) -> dict[str, Any]:
     }
 
 
-def parts_of(state: RunState, shown: View) -> dict[str, str]:
-    """Of the page, what is exchanged as a whole, by name."""
+def parts_of(state: RunState, shown: LiveView) -> dict[str, str]:
+    """The parts of the page that are exchanged as a whole, by name."""
     values = {"view": shown, "state": state, **_lists(state)}
     return {name: part("run_parts.html.j2", part=name, **values) for name in (*PARTS, *KEYS)}
 
 
-def _keys(state: RunState) -> dict[str, list[tuple[int, Account]]]:
+def _keys(state: RunState) -> dict[str, list[tuple[int, LiveAccount]]]:
     """The numbered API keys of either side."""
-    found: dict[str, list[tuple[int, Account]]] = {"users": [], "attackers": []}
+    accounts: dict[str, list[tuple[int, LiveAccount]]] = {"users": [], "attackers": []}
     for number, account in enumerate(state.accounts.values()):
-        found[side(account.holder)].append((number, account))
-    return found
+        accounts[side(account.holder)].append((number, account))
+    return accounts

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from services.controller.pages.rendering import see_other
-from services.controller.requests import Identity
-from services.controller.runs.service import RunService
-from services.controller.visitors import Operating
+from leakrange.services.controller.pages.rendering import see_other
+from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.visitors import Operating
 
 router = APIRouter(include_in_schema=False)
 

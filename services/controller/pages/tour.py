@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from leakrange.scenario.shipped import shipped
-from services.controller.pages.rendering import see_other
-from services.controller.runs.service import RunService
-from services.controller.visitors import Operating
+from leakrange.services.controller.pages.rendering import see_other
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.visitors import Operating
 
 router = APIRouter(include_in_schema=False)
 DEMO = "demo"

@@ -11,21 +11,21 @@ from fastapi.responses import HTMLResponse
 
 from leakrange.defences.chain import STAGES
 from leakrange.scenario.shipped import shipped
+from leakrange.services.controller.pages.rendering import fragment, see_other, show
+from leakrange.services.controller.requests import FORM, LONGEST
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.victim.service import SCENARIO, VictimService
+from leakrange.services.controller.visitors import Acting, Reading
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.runs import RunView
-from leakrange.wire.trying import MOST_TEXT, Head, Offered, Tried, Try, TryView
-from services.controller.pages.rendering import fragment, see_other, show
-from services.controller.requests import FORM, LONGEST
-from services.controller.runs.service import RunService
-from services.controller.victim.service import SCENARIO, VictimService
-from services.controller.visitors import Acting, Reading
+from leakrange.wire.trying import MOST_TEXT, AttributeRelease, TrialOffer, Tried, Try, TryView
 
 router = APIRouter(include_in_schema=False)
 
 Run = Annotated[str, Path(max_length=LONGEST, pattern=FORM)]
 Data = Annotated[str | None, Query(max_length=128)]
 RECENT = 20
-"""So many of the newest runs may be the one that is being trained to be tried."""
+"""The number of newest runs among which the one is sought that is being trained for trying."""
 
 
 @router.get("/victim")
@@ -74,11 +74,12 @@ async def attempt(
     drawing: Annotated[str | None, Form(max_length=MOST_TEXT)] = None,
     digit: Annotated[str, Form(max_length=2)] = "",
 ) -> Response:
-    """Release one sample: what was made of it, as a part of the page, or as a whole one without scripts."""
+    """Release one sample; show what each provider made of it, as a part of the page, or as a whole page
+    without scripts."""
     if place is None and not drawing:
         raise InvalidInput("nothing is drawn yet", hint="draw a digit, or pick one that is ready")
     service: VictimService = request.app.state.victim
-    told = await service.tried(
+    tried = await service.tried(
         Try(
             run=run,
             data=data,
@@ -89,13 +90,13 @@ async def attempt(
     )
     if "HX-Request" in request.headers:
         return HTMLResponse(
-            fragment(request, "victim_told.html.j2", visitor=visitor, swapped=True, **_told(told))
+            fragment(request, "victim_told.html.j2", visitor=visitor, swapped=True, **_tried_values(tried))
         )
-    return _page(request, visitor, await service.view(run), data, told)
+    return _page(request, visitor, await service.view(run), data, tried)
 
 
 def _page(
-    request: Request, visitor: Any, view: TryView, data: str | None, told: Tried | None = None
+    request: Request, visitor: Any, view: TryView, data: str | None, tried: Tried | None = None
 ) -> Response:
     return show(
         request,
@@ -104,16 +105,16 @@ def _page(
         view=view,
         chosen=_chosen(view, data),
         swapped=False,
-        **(_told(told) if told is not None else {"told": None}),
+        **(_tried_values(tried) if tried is not None else {"told": None}),
     )
 
 
-def _chosen(view: TryView, data: str | None) -> Offered:
+def _chosen(view: TryView, data: str | None) -> TrialOffer:
     return next((each for each in view.offered if each.data == data), view.offered[0])
 
 
-def _told(told: Tried) -> dict[str, Any]:
-    return {"told": told, "said": {row.defence: _said(row.chain) for row in told.rows}, "bars": bars}
+def _tried_values(tried: Tried) -> dict[str, Any]:
+    return {"told": tried, "said": {row.defence: _in_words(row.chain) for row in tried.rows}, "bars": bars}
 
 
 async def _coming(service: RunService) -> RunView | None:
@@ -122,12 +123,12 @@ async def _coming(service: RunService) -> RunView | None:
     return next((run for run in runs if run.name == SCENARIO and run.state in ("queued", "running")), None)
 
 
-def _said(chain: list[str]) -> str:
-    """What a defence does to the release, in words."""
+def _in_words(chain: list[str]) -> str:
+    """The effect of a defence on the release, in words."""
     if not chain:
         return "All numbers leave as they are."
-    told = "; then ".join(_summaries().get(name, name) for name in chain)
-    return f"{told[0].upper()}{told[1:]}."
+    text = "; then ".join(_summaries().get(name, name) for name in chain)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @cache
@@ -149,18 +150,18 @@ class Bar(NamedTuple):
 WIDE, GAP, HIGH = 10.0, 6.0, 40.0
 
 
-def bars(heads: list[Head]) -> tuple[float, float, list[Bar]]:
+def bars(heads: list[AttributeRelease]) -> tuple[float, float, list[Bar]]:
     """Width, height of the zero line from the top, and the bars of a release, all on one scale."""
     values = [value for head in heads for value in head.values]
     top, bottom = max(0.0, *values), min(0.0, *values)
     scale = HIGH / ((top - bottom) or 1.0)
-    found, left = [], 0.0
+    drawn, left = [], 0.0
     for head in heads:
         for name, value in zip(head.classes, head.values, strict=True):
             high = max(abs(value) * scale, 0.6)
             at = (top - max(value, 0.0)) * scale
             most = math.isclose(value, max(head.values))
-            found.append(Bar(left, at, high, most, f"{head.attribute} {name}: {value:g}"))
+            drawn.append(Bar(left, at, high, most, f"{head.attribute} {name}: {value:g}"))
             left += WIDE
         left += GAP
-    return left - GAP, top * scale, found
+    return left - GAP, top * scale, drawn

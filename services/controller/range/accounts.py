@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal
 
 import structlog
 
-from leakrange.service.operators import Proxy
-from leakrange.wire.errors import LeakrangeError
+from leakrange.services.controller.range.record import StepRecord
+from leakrange.wire.administration import Account, Counting
+from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.events import Holder, Purpose
-from services.controller.range.journal import Journal
+from leakrange.wire.operator import Proxy
 
-log = structlog.get_logger("services.controller.accounts")
+log = structlog.get_logger("leakrange.services.controller.accounts")
 CHECK_WITHIN = 5.0
-"""Seconds for which a trial that has failed waits for the proxy to say whether its ledger is the reason."""
+"""The longest wait, in seconds, of a failed trial for the proxy to say whether its ledger is the reason."""
 
 
 class LedgerLost(LeakrangeError):
@@ -31,26 +31,27 @@ class LedgerLost(LeakrangeError):
         )
 
 
-class Accounts:
+class RunAccounts:
     """One key for every stream of users, every probe and every student."""
 
-    def __init__(self, proxy: Proxy, journal: Journal) -> None:
+    def __init__(self, proxy: Proxy, journal: StepRecord) -> None:
         self._proxy, self._journal = proxy, journal
 
     async def begin(self) -> None:
-        """Register the run with the ledger, before the first key. Raises `LedgerLost` where keys were used
+        """Register the run with the ledger, before the first key. Raises `LedgerLost` if keys were used
         before a restart and the ledger no longer knows the run: new keys would get the whole budget again."""
+        run = self._journal.run
         if not await self._journal.accounts():
-            await self._proxy.mark(self._journal.run)
-        elif await self._proxy.ledger(self._journal.run) is None:
+            await self._proxy.create_key(run, 0, models=[], endpoints=[], id=run)
+        elif await self._account(run) is None:
             raise LedgerLost
 
     async def check(self) -> None:
-        """Raise `LedgerLost` where the ledger no longer knows the run; do nothing where the proxy does not
+        """Raise `LedgerLost` where the ledger no longer knows the run; do nothing if the proxy does not
         answer soon."""
         try:
             async with asyncio.timeout(CHECK_WITHIN):
-                known = await self._proxy.ledger(self._journal.run)
+                known = await self._account(self._journal.run)
         except (LeakrangeError, TimeoutError):
             return
         if known is None:
@@ -62,29 +63,33 @@ class Accounts:
         *,
         holder: Holder,
         purpose: Purpose,
-        policy: str,
+        policy: str | None,
         budget: int,
         models: list[str],
         endpoints: list[str],
         key: str | None = None,
         limits: Sequence[str] = (),
-        counting: Literal["exact", "leased"] = "exact",
+        counting: Counting = "exact",
     ) -> str:
-        """The key of that name for its ``holder``, created where needed, with ``budget`` samples of what is
-        served as ``models``, at ``endpoints``. A digest among these models lets it fetch an obfuscator. It is
-        ``key``, or one derived from the operator key."""
+        """The key of that name for its ``holder``, created where needed, with ``budget`` samples of the
+        models served as ``models``, at ``endpoints``. A digest among these models lets it fetch an
+        obfuscator. It is ``key``, or one derived from the operator key."""
         # First, so that the run's ledger has every key that was used, however the run ends.
-        await self._journal.open_account(name, policy=policy, budget=budget, holder=holder, purpose=purpose)
-        return await self._proxy.put_key(
+        await self._journal.open_account(
+            name, policy=policy or "", budget=budget, holder=holder, purpose=purpose
+        )
+        created = await self._proxy.create_key(
             name,
-            budget=budget,
+            budget,
             policy=policy,
             models=models,
             endpoints=endpoints,
-            key=key,
             limits=limits,
             counting=counting,
+            id=name,
+            key=key,
         )
+        return created.key
 
     async def close(self, *, within: float | None = None) -> None:
         """Store what each key of the run has spent, and how many samples the run received for it.
@@ -96,10 +101,10 @@ class Accounts:
         try:
             async with asyncio.timeout(within):
                 for name in await self._journal.accounts():
-                    account = await self._proxy.ledger(name)
-                    spent[name] = int(account["spent"]) if account else 0
+                    account = await self._account(name)
+                    spent[name] = account.spent if account else 0
                 # Last: if the ledger was replaced meanwhile, these figures mean nothing.
-                if spent and await self._proxy.ledger(self._journal.run) is None:
+                if spent and await self._account(self._journal.run) is None:
                     spent.clear()
                     raise LedgerLost
         except (LeakrangeError, TimeoutError) as error:
@@ -107,3 +112,9 @@ class Accounts:
                 raise
             log.warning("the proxy does not tell what was spent", run=self._journal.run, error=str(error))
         await self._journal.settle_accounts(spent)
+
+    async def _account(self, name: str) -> Account | None:
+        try:
+            return await self._proxy.account(name)
+        except NotFound:
+            return None

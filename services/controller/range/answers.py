@@ -26,7 +26,7 @@ class Answers:
     refused: str = ""
 
     def first(self, samples: int) -> list[str]:
-        """Those that hold the answers to so many samples. Raises `NotReached`."""
+        """The identities that hold the answers to the first ``samples`` samples. Raises `NotReached`."""
         if self.refused:
             reached = self.stops[-1] if self.stops else 0
             if samples > reached:
@@ -38,8 +38,8 @@ class Answers:
 
 
 def needed(answers: Mapping[str, Answers], samples: Mapping[str, int]) -> dict[str, list[str]]:
-    """By probe, the identities of its answers; where any of them was refused some, of those alone that are
-    needed for so many ``samples``. Raises `NotReached`."""
+    """The identities of the answers, by probe; if some were refused to any probe, only those that are needed
+    for that many ``samples``. Raises `NotReached`."""
     if not any(each.refused for each in answers.values()):
         return {name: each.identities for name, each in answers.items()}
     return {name: each.first(samples[name]) for name, each in answers.items()}

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import cast
 
 import redis.asyncio as aioredis
 import structlog
@@ -22,35 +22,29 @@ from pydantic import ValidationError
 from redis.exceptions import RedisError
 
 from leakrange import tracing
-from leakrange.jobs.job import (
-    CANCEL,
-    LEASE,
-    ORDER,
-    REPORTS,
-    Job,
-    JobKind,
-    JobReport,
-    Order,
-)
+from leakrange.jobs.orders import CANCEL, LEASE, ORDER, REPORTS, JobReport, Order
+from leakrange.jobs.step import Job, steps
+from leakrange.services.controller.range.fleet_metrics import FleetMetrics
+from leakrange.services.controller.range.queues import Queues
 from leakrange.wire.errors import LeakrangeError, Unavailable
-from services.controller.range.fleet_metrics import FleetMetrics
-from services.controller.range.queues import Queues
 
-log = structlog.get_logger("services.controller.fleet")
+log = structlog.get_logger("leakrange.services.controller.fleet")
 LOOK_EVERY = 1.0
 LOST_AFTER = 2.0
 """Seconds without a lease before a job is sent again: its last report may still be on its way."""
 MOST_DEATHS = 5
-"""A job that so many workers have died of is not given to another."""
+"""A job that this many workers have died of is not given to another."""
 ORDER_SECONDS = 86_400
-"""For how long an order that no worker ends is kept."""
+"""The time for which an order that no worker ends is kept."""
+SENT_TOGETHER = 100
+"""The number of jobs that are sent at a time."""
 SEND_FOR = 30.0
 """Seconds for which a broker that does not answer is tried: a restart takes a few."""
 
 OnReport = Callable[[JobReport], None]
 
 
-class JobFailed(LeakrangeError):
+class FleetJobFailed(LeakrangeError):
     """A job of the fleet failed permanently; ``detail`` is the worker's own message, ``said`` among
     ``extra`` the data of its report."""
 
@@ -63,22 +57,25 @@ class _Pending:
     order: Order
     done: asyncio.Future[JobReport]
     headers: dict[str, str]
-    """Of each message about it."""
+    """The headers of each message about it."""
     watchers: list[OnReport] = field(default_factory=list)
     waiters: int = 0
     sending: asyncio.Task[None] | None = None
     begun: bool = False
-    """A worker has it: it was reported on, or its lease was seen."""
+    """Whether a worker has it: it was reported on, or its lease was seen."""
     silent_since: float | None = None
     since: float = field(default_factory=time.monotonic)
     deaths: int = 0
-    """How many workers have begun it and lost its lease."""
+    """The number of workers that have begun it and lost its lease."""
+
+
+_Outgoing = tuple[_Pending, "asyncio.Future[None]"]
 
 
 class Fleet:
     """Sends jobs, waits for them, and sends them again when their worker died. One per controller.
 
-    ``broker_url`` is that of another broker than Redis, which keeps orders, leases and reports.
+    ``broker_url`` is the URL of another broker than Redis, which keeps orders, leases and reports.
     """
 
     def __init__(
@@ -89,6 +86,8 @@ class Fleet:
         self._queues = Queues(self._redis, redis_url, broker_url)
         self._pending: dict[str, _Pending] = {}
         self._loops: list[asyncio.Task[None]] = []
+        self._outgoing: list[_Outgoing] = []
+        self._sender: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Start to listen for reports. Older reports are not needed, since every job in doubt is sent
@@ -102,6 +101,7 @@ class Fleet:
     async def stop(self) -> None:
         """Stop listening. Jobs in progress continue in the fleet."""
         tasks = [*self._loops, *(each.sending for each in self._pending.values() if each.sending is not None)]
+        tasks += [self._sender] if self._sender is not None else []
         waiting = set(tasks)
         while waiting:  # a cancellation that comes together with the Redis client's own timeout is lost in it
             for task in waiting:
@@ -114,14 +114,14 @@ class Fleet:
         await self._redis.aclose()
 
     async def ping(self) -> None:
-        """Raise where Redis does not answer."""
+        """Raise an error if Redis does not answer."""
         try:
             await self._redis.ping()
         except RedisError as error:
             raise OSError(f"Redis does not answer: {error}") from error
 
     async def ping_broker(self) -> None:
-        """Raise where another broker than Redis does not answer."""
+        """Raise an error if another broker than Redis does not answer."""
         await self._queues.ping()
 
     def pending(self) -> Counter[str]:
@@ -131,7 +131,7 @@ class Fleet:
     async def waiting(self) -> dict[str, int]:
         """How many messages wait in each queue. Raises `OSError` where the broker does not answer."""
         try:
-            return await self._queues.waiting(get_args(JobKind))
+            return await self._queues.waiting({step.queue for step in steps.values() if step.job is not None})
         except RedisError as error:
             raise OSError(f"Redis does not answer: {error}") from error
 
@@ -145,10 +145,10 @@ class Fleet:
     ) -> JobReport:
         """Have the fleet do ``job`` and wait for its end; callers with the same identity share one job.
 
-        ``watch`` is called with every report. ``before_sending`` is awaited if this call sends the job,
-        and not if another caller already had. ``run`` is what workers log of the first caller, and this trace
-        goes on in theirs. Raises `JobFailed`, or `Unavailable` where the broker stays
-        unreachable. Cancelling the caller leaves the job in the fleet; see `cancel`.
+        ``watch`` is called with every report. ``before_sending`` is awaited if this call sends the job, and
+        not if another caller already had. Workers log the ``run`` of the first caller, whose trace goes on in
+        theirs. Raises `FleetJobFailed`, or `Unavailable` where the broker stays unreachable. Cancelling the
+        caller leaves the job in the fleet; see `cancel`.
         """
         identity = job.identity()
         pending = self._pending.get(identity)
@@ -170,8 +170,8 @@ class Fleet:
             if watch is not None:
                 pending.watchers.remove(watch)
         if report.state == "failed":
-            told = report.message or "the worker gave no reason"
-            raise JobFailed(told, identity=identity, said=report.data)
+            reason = report.message or "the worker gave no reason"
+            raise FleetJobFailed(reason, identity=identity, said=report.data)
         return report
 
     async def cancel(self, identities: set[str]) -> None:
@@ -198,7 +198,7 @@ class Fleet:
             if not pending.done.done():
                 await self._send(pending)
         except Exception as error:
-            # It is the callers' error, whichever it is; without this they would wait for ever.
+            # Any error is the callers'; without this they would wait for ever.
             if self._pending.get(pending.identity) is pending:
                 del self._pending[pending.identity]
             if not pending.done.done():
@@ -216,22 +216,42 @@ class Fleet:
         pending.sending = asyncio.create_task(self._begin(pending, pause))
 
     async def _send(self, pending: _Pending) -> None:
-        identity, order = pending.identity, pending.order
-        give_up = time.monotonic() + SEND_FOR
-        while True:
+        """Send a job, together with all others that wait to be sent."""
+        sent = asyncio.get_running_loop().create_future()
+        self._outgoing.append((pending, sent))
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send_all())
+        await asyncio.shield(sent)
+
+    async def _send_all(self) -> None:
+        since = time.monotonic()
+        while self._outgoing:
+            batch = self._outgoing[:SENT_TOGETHER]
+            wanted = [each for each, _ in batch if self._pending.get(each.identity) is each]  # not cancelled
             try:
-                await self._redis.delete(CANCEL.format(identity=identity))
-                await self._redis.set(
-                    ORDER.format(identity=identity), order.model_dump_json(), ex=ORDER_SECONDS
+                pipe = self._redis.pipeline(transaction=False)
+                for each in wanted:
+                    pipe.delete(CANCEL.format(identity=each.identity))
+                    order = each.order.model_dump_json()
+                    pipe.set(ORDER.format(identity=each.identity), order, ex=ORDER_SECONDS)
+                await pipe.execute()
+                await self._queues.send(
+                    [(steps[each.order.job.kind], each.identity, each.headers) for each in wanted]
                 )
-                await self._queues.send(order.job.kind, identity, pending.headers)
-                return
             except (RedisError, OperationalError, OSError) as error:
-                if time.monotonic() > give_up:
-                    name = "Redis" if isinstance(error, RedisError) else self._queues.name
-                    raise Unavailable(f"the fleet's broker ({name}) does not answer: {error}") from error
-                log.warning("broker unreachable", run=pending.headers["run"], error=str(error))
-                await asyncio.sleep(1.0)
+                runs = sorted({each.headers["run"] for each in wanted})
+                log.warning("broker unreachable", runs=runs, error=str(error))
+                if time.monotonic() < since + SEND_FOR:
+                    await asyncio.sleep(1.0)
+                    continue
+                name = "Redis" if isinstance(error, RedisError) else self._queues.name
+                _end(batch, Unavailable(f"the fleet's broker ({name}) does not answer: {error}"))
+            except Exception as error:  # whatever it is, those who wait must learn of it
+                _end(batch, error)
+            else:
+                _end(batch, None)
+            del self._outgoing[: len(batch)]
+            since = time.monotonic()
 
     # --- reports -------------------------------------------------------------------------------------
 
@@ -240,8 +260,8 @@ class Fleet:
         return str(entries[0][0]) if entries else "0-0"
 
     async def _still(self, position: str) -> str:
-        """The place to read on from; the beginning, where another stream has taken the place of the one that
-        was read: Redis lost its data, and its clock, which numbers the entries, went back."""
+        """The place to read on from; the beginning, if another stream has taken the place of the one that was
+        read: Redis lost its data, and its clock, which numbers the entries, went back."""
         return "0-0" if _number(await self._newest()) < _number(position) else position
 
     async def _listen(self, position: str) -> None:
@@ -306,14 +326,14 @@ class Fleet:
         if not sent:
             return
         leases = await self._redis.mget([LEASE.format(identity=each.identity) for each in sent])
-        waiting = await self._queues.waiting({each.order.job.kind for each in sent})
+        waiting = await self._queues.waiting({_queue(each) for each in sent})
         now = time.monotonic()
         for pending, lease in zip(sent, leases, strict=True):
             if self._pending.get(pending.identity) is not pending:
                 continue  # it came to its end meanwhile
             if lease is not None:
                 pending.begun = True
-            if lease is not None or (not pending.begun and waiting[pending.order.job.kind]):
+            if lease is not None or (not pending.begun and waiting[_queue(pending)]):
                 pending.silent_since = None
             elif pending.silent_since is None:
                 pending.silent_since = now
@@ -339,7 +359,19 @@ class Fleet:
             " start them with a smaller --concurrency, or take a smaller 'chunk' in the scenario, and run it"
             " again"
         )
-        pending.done.set_exception(JobFailed(reason, identity=pending.identity))
+        pending.done.set_exception(FleetJobFailed(reason, identity=pending.identity))
+
+
+def _end(sent: list[_Outgoing], error: Exception | None) -> None:
+    for _, future in sent:
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+
+def _queue(pending: _Pending) -> str:
+    return steps[pending.order.job.kind].queue
 
 
 def _number(entry: str) -> tuple[int, ...]:

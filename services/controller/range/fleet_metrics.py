@@ -1,4 +1,4 @@
-"""What the controller counts of the fleet's jobs."""
+"""The controller's counters of the fleet's jobs."""
 
 from __future__ import annotations
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.jobs.session import SessionReply
+from leakrange.jobs.steps.stream import SessionReply
 from leakrange.metrics.numbers import figure
 from leakrange.scenario.gains import gain, reached
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.range.record import StepRecord
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.models import Models
-from leakrange.store.runs import FINAL, Runs
-from leakrange.store.tables import JobKind, now
+from leakrange.store.runs import FINAL, RunStore
+from leakrange.store.tables import now
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.events import (
     AccountOpened,
@@ -39,30 +43,45 @@ from leakrange.wire.events import (
     TrialEnded,
     TrialStarted,
 )
-from services.controller.range.news import News
 
+AT_ONCE = 500
+"""The largest number of changes of one transaction."""
 ENDED = ("done", "refused")
-"""States of trials that came to an end which says something of the attack."""
+"""States of trials whose end says something about the attack."""
 
 Truth = tuple[dict[str, list[int]], list[int]]
 """Labels per attribute, and the decisions that the users got."""
 
 
-class Journal:
+@dataclass(eq=False)
+class _Change:
+    """A job that begins or has ended with a ``result``, and the event that reports it."""
+
+    identity: str
+    result: dict[str, Any] | None
+    kind: str
+    event: dict[str, Any]
+    written: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Journal(StepRecord):
     """The record of one run."""
 
     def __init__(self, run: str, database: Database, news: News) -> None:
-        self.run, self._database, self._news = run, database, news
+        super().__init__(run)
+        self._database, self._news = database, news
         self._purposes: dict[str, dict[str, Any]] = {}
+        self._waiting: list[_Change] = []
+        self._writer: asyncio.Task[None] | None = None
 
     async def _tell(self, session: AsyncSession, kind: str, event: RunEvent) -> None:
         await Events(session).append(self.run, kind, event.told())
 
     async def begin(self, plan: Plan) -> bool:
-        """Mark the run as running and list its trials as queued. What failed before a restart will be
+        """Mark the run as running and list its trials as queued. Trials that failed before a restart will be
         tried again. Returns False, and changes nothing, where the run is over."""
         async with self._database.write() as session:
-            runs = Runs(session)
+            runs = RunStore(session)
             if (await runs.get(self.run)).state in FINAL:
                 return False
             await Trials(session).add(
@@ -72,11 +91,11 @@ class Journal:
             for job in await jobs.of_run(self.run, states=["failed"]):
                 await jobs.retry(self.run, job.identity)
             if await runs.move(self.run, "running"):
-                await self._tell(session, "run.running", RunRunning(message="running"))
+                await self._tell(session, "run.running", RunRunning(message="running", steps=plan.steps()))
         self._news.announce(self.run)
         return True
 
-    async def expect(self, kind: JobKind, jobs: Mapping[str, Purpose]) -> None:
+    async def expect(self, kind: str, jobs: Mapping[str, Purpose]) -> None:
         """Record jobs of a kind, by identity, that the run is going to do."""
         purposes = {identity: purpose.told() for identity, purpose in jobs.items()}
         self._purposes |= purposes
@@ -96,14 +115,49 @@ class Journal:
         async with self._database.read() as session:
             return {job.identity for job in await Jobs(session).of_run(self.run) if job.attempts > 0}
 
-    async def dispatch(self, identity: str, kind: JobKind) -> None:
+    async def dispatch(self, identity: str, kind: str) -> None:
         """Record that the job begins for this run: that it is sent to the fleet, or asked of users."""
-        async with self._database.write() as session:
-            if await Jobs(session).claim(self.run, identity):
-                await self._tell(session, "job.started", JobStarted(**self._job(identity, kind)))
-        self._news.announce(self.run)
+        started = JobStarted(**self._job(identity, kind))
+        await self._change(_Change(identity, None, "job.started", started.told()))
 
-    def _job(self, identity: str, kind: JobKind) -> dict[str, Any]:
+    async def _change(self, change: _Change) -> None:
+        """Have the state of a job changed, in one transaction with all others that wait for it: a run of many
+        chunks would spend most of its time in transactions."""
+        self._waiting.append(change)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+        await asyncio.shield(change.written)
+
+    async def _write(self) -> None:
+        while self._waiting:
+            # One change for each job: whether the next changes anything depends on it.
+            first: dict[str, _Change] = {}
+            for each in self._waiting[:AT_ONCE]:
+                first.setdefault(each.identity, each)
+            batch = list(first.values())
+            taken = set(batch)
+            self._waiting = [each for each in self._waiting if each not in taken]
+            claimed = {each.identity for each in batch if each.result is None}
+            finished = {each.identity: each.result for each in batch if each.result is not None}
+            try:
+                async with self._database.write() as session:
+                    moved = await Jobs(session).move_all(self.run, claimed, finished)
+                    events = [(each.kind, each.event) for each in batch if each.identity in moved]
+                    await Events(session).append_all(self.run, events)
+            except Exception as error:  # the error is that of all who wait
+                for each in batch:
+                    each.written.set_exception(error)
+            else:
+                for each in batch:
+                    each.written.set_result(None)
+            self._news.announce(self.run)
+
+    async def written(self) -> None:
+        """Wait until everything is written that somebody had begun to record."""
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
+
+    def _job(self, identity: str, kind: str) -> dict[str, Any]:
         return {"kind": kind, "identity": identity, **self._purposes.get(identity, {})}
 
     async def done_trials(self) -> set[str]:
@@ -115,27 +169,30 @@ class Journal:
     async def job_done(
         self,
         identity: str,
-        kind: JobKind,
+        kind: str,
         result: dict[str, Any],
         *,
         message: str,
         truth: SessionReply | None = None,
         model: tuple[TrainingRecipe, dict[str, Any]] | None = None,
-        **told: Any,
+        **members: Any,
     ) -> None:
         """Record the end of a job, with the truth that a session registered or the model that a training
-        produced. ``told`` are further members of `JobDone`."""
+        produced. ``members`` are further members of `JobDone`."""
+        done = JobDone(**self._job(identity, kind), message=message, **members)
+        if truth is None and model is None:
+            await self._change(_Change(identity, result, "job.done", done.told()))
+            return
         async with self._database.write() as session:
             if truth is not None:
                 await Truths(session).add(self.run, identity, truth)
             if model is not None:
                 await Models(session).add(*model)
             if await Jobs(session).finish(self.run, identity, result):
-                done = JobDone(**self._job(identity, kind), message=message, **told)
                 await self._tell(session, "job.done", done)
         self._news.announce(self.run)
 
-    async def job_failed(self, identity: str, kind: JobKind, error: str) -> None:
+    async def job_failed(self, identity: str, kind: str, error: str) -> None:
         """Record the failure of a job; the trials that need it fail as well."""
         async with self._database.write() as session:
             if await Jobs(session).fail(self.run, identity, error):
@@ -144,7 +201,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def progress(
-        self, identity: str, kind: JobKind, share: float, message: str, figures: Mapping[str, float]
+        self, identity: str, kind: str, share: float, message: str, figures: Mapping[str, float]
     ) -> None:
         """Tell listeners that a ``share`` in [0, 1] of a job is done, with the ``figures`` so far."""
         job = self._job(identity, kind)
@@ -160,10 +217,10 @@ class Journal:
         await self._news.tell(self.run, "trial.started", TrialStarted(trial=trial).told())
 
     async def truth(self, identity: str) -> Truth:
-        """What was registered for one session of this run; raises `NotFound`."""
+        """The truth that was registered for one session of this run; raises `NotFound`."""
         async with self._database.read() as session:
-            found = await Truths(session).get(self.run, identity)
-        return found.labels, found.decisions
+            truth = await Truths(session).get(self.run, identity)
+        return truth.labels, truth.decisions
 
     async def trial(self, result: TrialResult) -> None:
         """Record the end of a trial: done, refused or failed."""
@@ -221,7 +278,7 @@ class Journal:
             if failed:
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
             state: Literal["done", "failed"] = "failed" if failed else "done"
-            if await Runs(session).move(self.run, state, error=error):
+            if await RunStore(session).move(self.run, state, error=error):
                 finished = RunFinished(state=state, message=error or "done")
                 await self._tell(session, "run.finished", finished)
         self._news.announce(self.run)
@@ -229,7 +286,7 @@ class Journal:
     async def fail(self, error: str) -> None:
         """End the run as failed, for a reason outside its trials."""
         async with self._database.write() as session:
-            if await Runs(session).move(self.run, "failed", error=error):
+            if await RunStore(session).move(self.run, "failed", error=error):
                 await Jobs(session).cancel(self.run)
                 await Trials(session).cancel(self.run)
                 await self._tell(session, "run.finished", RunFinished(state="failed", message=error))
@@ -253,11 +310,11 @@ def _ended(result: TrialResult) -> TrialEnded:
         beyond=far.mean,
         low=low,
         high=high,
-        metrics={name: found.value for name, found in result.metrics.items()},
-        message=result.error or f"{result.id}: {_found(result)}",
+        metrics={name: estimate.value for name, estimate in result.metrics.items()},
+        message=result.error or f"{result.id}: {_leakage_in_words(result)}",
     )
 
 
-def _found(result: TrialResult) -> str:
+def _leakage_in_words(result: TrialResult) -> str:
     metric = leakage_of(result.kind)
     return f"{metric.title} {figure(result.value(metric.name), metric.unit)}"

@@ -8,15 +8,15 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from leakrange.jobs.job import ProbeJob
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.steps.probe import ProbeJob
 from leakrange.scenario.load import LoadSpec, Role, UserKind
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.releases import ReleaseKind
 
 HELD_FOR = 20.0
-"""Seconds after which a chunk is offered again whose answers nobody has handed in: who took it may have died.
-Where it has not, the chunk is asked twice, and paid once."""
+"""Seconds after which a chunk without answers is offered again: the user who took it may have died. If not,
+the chunk is asked twice, and paid once."""
 
 
 class AskingFailed(LeakrangeError):
@@ -26,7 +26,7 @@ class AskingFailed(LeakrangeError):
 
 
 class LimitReached(LeakrangeError):
-    """A limit of the proxy, of the name ``limit``, refuses a key for good."""
+    """The proxy's limit named ``limit`` refuses a key for good."""
 
     slug, title = "limit-reached", "A limit refuses further answers"
 
@@ -37,8 +37,8 @@ class LimitReached(LeakrangeError):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Questions of one probe, the key to ask them with, under which ``defence`` they are answered, and whose
-    they are."""
+    """Questions of one probe, with the key to ask them with, the ``defence`` under which they are answered,
+    and the ``role`` of those who ask them."""
 
     identity: str
     job: ProbeJob
@@ -49,8 +49,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Visit:
-    """What an honest user needs: where a model is to be had, with which key, and what its users' samples
-    are."""
+    """The needs of an honest user: the address of a model, the key for it, and the samples of its users."""
 
     url: str
     key: str
@@ -69,8 +68,8 @@ class _Offered:
 
 
 class Offers:
-    """The chunks of one run that wait for load users, or that they have taken. Nothing of it is stored: a
-    restarted controller offers again what has no answers."""
+    """The chunks of one run that wait for load users, or that they have taken. Nothing here is stored: a
+    restarted controller offers chunks without answers again."""
 
     def __init__(self, load: LoadSpec | None) -> None:
         self.load = load
@@ -95,7 +94,7 @@ class Offers:
 
     @property
     def waiting(self) -> int:
-        """How many chunks nobody has taken."""
+        """The number of chunks that nobody has taken."""
         return sum(map(len, self._waiting.values()))
 
     async def answered(self, chunk: Chunk) -> None:
@@ -133,8 +132,8 @@ class Offers:
             offered.done.set_result(None)
 
     def refused(self, identity: str, reason: str, limit: str | None = None) -> None:
-        """Say why a chunk gets no answers; trials that need it fail. Where a ``limit`` refuses for good, what
-        nobody has taken yet is not asked with that key any more."""
+        """Say why a chunk gets no answers; trials that need it fail. If a ``limit`` refuses for good, chunks
+        that nobody has taken yet are no longer asked with that key."""
         offered = self._find(identity)
         if offered is None:
             return

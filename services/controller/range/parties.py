@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from leakrange.service.operators import Edge, Providers, Proxy
+from leakrange.services.controller.range.calls import EdgeCalls, Providers
+from leakrange.services.controller.range.fleet import Fleet
+from leakrange.services.controller.range.served_models import ModelKeeper
 from leakrange.store.files import FolderStore
 from leakrange.wire.names import PublicNames
-from services.controller.range.fleet import Fleet
-from services.controller.range.served_models import ModelKeeper
+from leakrange.wire.operator import Proxy
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Parties:
     fleet: Fleet
     providers: Providers
     proxy: Proxy
-    edge: Edge
+    edge: EdgeCalls
     models: FolderStore
     releases: FolderStore
     proxy_for_clients: str

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from leakrange.service.operators import Providers, Proxy
+from leakrange.services.controller.range.calls import Providers
 from leakrange.store.engine import Database
-from leakrange.store.served import ServedModels, Unused
+from leakrange.store.served import ServedModelStore, Unused
 from leakrange.store.tables import now
-from leakrange.wire.errors import Conflict, LeakrangeError
+from leakrange.wire.errors import Conflict, LeakrangeError, NotFound
+from leakrange.wire.operator import Proxy
 
-log = structlog.get_logger("services.controller.served_models")
+log = structlog.get_logger("leakrange.services.controller.served_models")
 RETRY = 60.0
-"""Seconds until a withdrawal is tried again that a party did not answer."""
+"""Seconds until a withdrawal that a party did not answer is tried again."""
 
 
 class ModelKeeper:
@@ -51,11 +53,11 @@ class ModelKeeper:
         """Keep ``model`` until the run has ended. Call it before the model is deployed at the provider
         that ``plays`` this behaviour."""
         async with self._changing[model], self._database.write() as session:
-            await ServedModels(session).add(run, model, plays)
+            await ServedModelStore(session).add(run, model, plays)
 
     async def hold(self, run: str, model: str, plays: str) -> None:
-        """Keep ``model`` for as long after now as after the end of a run, though the run has ended: visitors
-        try it. Call it before the model is deployed."""
+        """Keep ``model`` from now for as long as after the end of a run, although the run has ended, because
+        visitors try it. Call it before the model is deployed."""
         self._wanted[model] = now()
         await self.want(run, model, plays)
         self._ended.set()
@@ -64,7 +66,7 @@ class ModelKeeper:
         """Withdraw models that no run has needed for long enough. Returns the seconds until the next check
         (None: not before another run has ended)."""
         async with self._database.read() as session:
-            unused = await ServedModels(session).unused()
+            unused = await ServedModelStore(session).unused()
         again: list[float] = []
         for each in unused:
             wait = self._left(each)
@@ -79,17 +81,17 @@ class ModelKeeper:
         return min(again, default=None)
 
     async def _withdraw(self, model: str) -> None:
-        # A run that begins to want it meanwhile waits, and then has it deployed again.
+        # A run that begins to need it meanwhile waits, and then has it deployed again.
         async with self._changing[model]:
             async with self._database.read() as session:
-                found = await ServedModels(session).unused(model)
-            still = [each for each in found if self._left(each) <= 0]
+                candidates = await ServedModelStore(session).unused(model)
+            still = [each for each in candidates if self._left(each) <= 0]
             for unused in still:
                 await self._take_down(unused)
             if still:
                 self._wanted.pop(model, None)
                 async with self._database.write() as session:
-                    await ServedModels(session).remove(model)
+                    await ServedModelStore(session).remove(model)
 
     def _left(self, unused: Unused) -> float:
         """Seconds for which the model is still served."""
@@ -102,7 +104,9 @@ class ModelKeeper:
         except Conflict:
             log.info("the operator's own now, and left alone", model=unused.model)
             return
-        await self._proxy.delete_route(unused.model, self._providers.url(unused.plays))
+        with suppress(NotFound):
+            if (await self._proxy.route(unused.model)).upstream == self._providers.url(unused.plays):
+                await self._proxy.delete_route(unused.model)
         log.info("withdrawn", model=unused.model)
 
     async def _look_after(self) -> None:

@@ -13,21 +13,22 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import SecretStr
 
+from leakrange.services.controller.beside import Beside
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.controller.turns import Turns
+from leakrange.services.controller.visitors import Visitor, reader
 from leakrange.wire.answers import Answer, raise_problem
 from leakrange.wire.errors import Unavailable
-from services.controller.beside import Beside
-from services.controller.settings import ControllerSettings
-from services.controller.turns import Turns
-from services.controller.visitors import Visitor, reader
 
 __all__ = ["VISITOR", "ReadingProcess"]
 
 VISITOR = "x-leakrange-visitor"
-"""The header that says who asks: over the socket between the two processes, and from nowhere else."""
+"""The header that says who the visitor is: used over the socket between the two processes only."""
 VIEWERS, OPERATORS = 6, 3
-"""So many reads go on at once. Viewers cannot take the turns of operators."""
+"""The number of reads that go on at once. Viewers cannot take the turns of operators."""
 LONGEST = 120.0
-"""Seconds for one read; then the process is begun again, for nothing else would end it."""
+"""The time limit of one read, in seconds; then the process is begun again, since nothing else would end
+it."""
 _HOPS = frozenset({"connection", "keep-alive", "transfer-encoding", "date", "server", "content-length"})
 _WITHHELD = _HOPS | {"authorization", "cookie"}
 
@@ -37,7 +38,7 @@ class ReadingProcess:
 
     def __init__(self, settings: ControllerSettings) -> None:
         written = orjson.dumps(settings.model_dump(), default=_plain)
-        self.beside = Beside("services.controller.reads", written)
+        self.beside = Beside("leakrange.services.controller.reads", written)
         self._session = aiohttp.ClientSession(
             # Each read has a connection of its own: none is used that a process has left.
             connector=aiohttp.UnixConnector(self.beside.place, limit=0, force_close=True),
@@ -51,7 +52,7 @@ class ReadingProcess:
         self._viewers, self._operators = Turns(VIEWERS, busy), Turns(OPERATORS, busy)
 
     async def answer(self, request: Request) -> Response:
-        """What the process answers. Raises the errors that it tells, and `Unavailable` where it is too busy
+        """The answer of the process. Raises the errors that it reports, and `Unavailable` if it is too busy
         or dies."""
         visitor = reader(request)
         path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -61,7 +62,7 @@ class ReadingProcess:
         return StreamingResponse(_pieces(got), got.status, passed)
 
     async def sentences(self, run: str, visitor: Visitor) -> list[str]:
-        """What the report of a run says first. Raises as `answer` does."""
+        """The first sentences of the report of a run. Raises as `answer` does."""
         got = await self._asked("GET", f"/runs/{run}/sentences", visitor)
         sentences: list[str] = orjson.loads(await got.read())
         return sentences

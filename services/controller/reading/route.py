@@ -10,14 +10,14 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from services.controller.reading.process import ReadingProcess
+from leakrange.services.controller.reading.process import ReadingProcess
 
 __all__ = ["Expensive"]
 
 
 class Expensive(APIRoute):
     """A route that takes long. The controller passes its requests to the process that reads for it, once it
-    knows that whoever asks may read; that process runs the endpoint."""
+    knows that the visitor may read; that process runs the endpoint."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Overrides FastAPI's method."""
@@ -33,13 +33,13 @@ class Expensive(APIRoute):
 
 
 async def _here(answering: Coroutine[Any, Any, Response]) -> Response:
-    """The answer. Where it takes more memory than there is, the process ends, and another is begun: freed
-    memory is scattered, and the next large read would find none either."""
+    """The answer. If it takes more memory than there is, the process ends, and another is begun: freed memory
+    is scattered, and the next large read would find none either."""
     try:
         return await answering
     except MemoryError:
         os._exit(1)
     except orjson.JSONDecodeError as error:
-        if "memory" not in str(error):  # that is how orjson says that it gets none
+        if "memory" not in str(error):  # orjson's error when it gets no memory
             raise
         os._exit(1)

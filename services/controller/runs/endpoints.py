@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from leakrange.services.controller.requests import After, Identity, Limit, Operator
+from leakrange.services.controller.runs.service import RunService
+from leakrange.services.controller.turns import Followers
+from leakrange.services.controller.visitors import Reading
 from leakrange.wire.runs import Accepted, RunList, RunView
-from services.controller.requests import After, Identity, Limit, Operator
-from services.controller.runs.service import RunService
-from services.controller.turns import Followers
-from services.controller.visitors import Reading
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 

@@ -15,23 +15,23 @@ LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy"
 def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:
     """The versions of Python, libraries and plugins in the controller, its machine, and the declared versions
     behind the models of a run."""
-    found = {
+    versions = {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "processors": str(os.cpu_count()),
     }
     for library in LIBRARIES:
         try:
-            found[library] = version(library)
+            versions[library] = version(library)
         except PackageNotFoundError:
-            found[library] = "from source"
+            versions[library] = "from source"
     for package in distributions():
         if any(entry.group.startswith("leakrange.") for entry in package.entry_points):
-            found[f"plugin {package.name}"] = package.version
+            versions[f"plugin {package.name}"] = package.version
     for recipe in recipes:
         declared = recipe.versions
-        found["training loop"] = f"version {declared.loop}"
-        found[f"data set {recipe.data.name}"] = f"version {declared.data}"
-        found[f"net {recipe.net.name}"] = f"version {declared.net}"
-        found[f"behaviour {recipe.behaviour}"] = f"version {declared.trainer}"
-    return found
+        versions["training loop"] = f"version {declared.loop}"
+        versions[f"data set {recipe.data.name}"] = f"version {declared.data}"
+        versions[f"net {recipe.net.name}"] = f"version {declared.net}"
+        versions[f"behaviour {recipe.behaviour}"] = f"version {declared.trainer}"
+    return versions

@@ -11,25 +11,27 @@ from typing import Any
 import orjson
 from fastapi.sse import format_sse_event
 
+from leakrange.services.controller.range.news import News
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.runs import FINAL, Runs
+from leakrange.store.runs import FINAL, RunStore
 from leakrange.wire.runs import State
-from services.controller.range.news import News
 
 __all__ = ["Following"]
 
 A_BLOCK = 200
-"""Events that are read, kept and sent together."""
+"""The number of events that are read, kept and sent together."""
 KEPT = 200
-"""Blocks that are kept: those last asked for."""
+"""The number of blocks that are kept: those last asked for."""
+TOGETHER = 0.05
+"""The seconds whose events are read together when events come fast."""
 QUIET = 15.0
 """Seconds without an event after which a comment shows that the stream lives."""
 COMMENT = b": ping\n\n"
 
 
 class Following:
-    """The event streams of this range's runs. ``unrecorded`` are runs that have failed, and why, though it
+    """The event streams of this range's runs. ``unrecorded`` are the failed runs, with the reason, whose end
     cannot be written down. One per controller."""
 
     def __init__(self, database: Database, news: News, unrecorded: Mapping[str, str]) -> None:
@@ -60,6 +62,8 @@ class Following:
                         await change.wait()
                 except TimeoutError:
                     yield COMMENT
+                else:
+                    await asyncio.sleep(TOGETHER)
 
     def close(self) -> None:
         """End all streams, because the controller shuts down."""
@@ -67,7 +71,7 @@ class Following:
         self._news.announce_all()
 
     async def _next(self, run: str, after: int) -> tuple[list[bytes], State | None]:
-        """Events that follow number ``after``, at most a block; where there are none, the run's state."""
+        """Events that follow number ``after``, at most a block; if there are none, the run's state."""
         place, first = divmod(after, A_BLOCK)
         if events := self._block(run, place)[first:]:
             return events, None
@@ -77,7 +81,7 @@ class Following:
                 return block[first:], None
             async with self._database.read() as session:
                 # In this order: no event is written after the state that ends a run.
-                state = (await Runs(session).get(run)).state
+                state = (await RunStore(session).get(run)).state
                 more = await Events(session).after(
                     run, place * A_BLOCK + len(block), limit=A_BLOCK - len(block)
                 )

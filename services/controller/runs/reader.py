@@ -1,4 +1,4 @@
-"""Runs as they are stored: listed, and what each of them found."""
+"""Stored runs: their list, and the results of each."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.scenario.results import RunResults
+from leakrange.services.controller.runs.results import gather, read_record
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
-from leakrange.store.runs import FINAL, Runs
-from leakrange.store.tables import Run
+from leakrange.store.runs import FINAL, RunStore
+from leakrange.store.tables import RunRow
 from leakrange.store.trials import Trials
 from leakrange.wire.runs import Count, RunList, RunView, State
-from services.controller.runs.results import gather, read_record
 
 __all__ = ["RunReader", "Stamp", "Written"]
 
 KEPT = 1000
-"""Runs that are over, whose jobs and trials are counted."""
+"""The number of runs that are over whose counts of jobs and trials are kept."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A run's scenario as somebody wrote it; ``load``: whether users under load asked."""
+    """A run's scenario in its original text; ``load``: whether it ran under load."""
 
     name: str
     text: str
@@ -45,8 +45,8 @@ class Stamp(NamedTuple):
 
 
 class RunReader:
-    """The runs of this range, for whoever looks. ``unrecorded`` are those that have failed, and why, though
-    it cannot be written down."""
+    """The runs of this range, for whoever looks. ``unrecorded`` are the failed ones, with the reason, whose
+    end cannot be written down."""
 
     def __init__(
         self, database: Database, releases: FolderStore, unrecorded: Mapping[str, str] | None = None
@@ -58,24 +58,24 @@ class RunReader:
     async def page(self, limit: int, after: str | None) -> RunList:
         """Runs, newest first."""
         async with self._database.read() as session:
-            rows, following = await Runs(session).page(limit=limit, after=after)
+            rows, following = await RunStore(session).page(limit=limit, after=after)
             return RunList(runs=await self._views(session, rows), next=following)
 
     async def view(self, run: str) -> RunView:
         """One run; raises `NotFound`."""
         async with self._database.read() as session:
-            [view] = await self._views(session, [await Runs(session).get(run)])
+            [view] = await self._views(session, [await RunStore(session).get(run)])
             return view
 
     async def stamp(self, run: str) -> Stamp:
-        """How far a run is; raises `NotFound`."""
+        """The stamp of a run; raises `NotFound`."""
         async with self._database.read() as session:
-            stored = await Runs(session).get(run)
+            stored = await RunStore(session).get(run)
             return Stamp(stored.state, stored.events, self._unrecorded.get(run))
 
-    async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
+    async def _views(self, session: AsyncSession, runs: Sequence[RunRow]) -> list[RunView]:
         counted = await self._counts(session, runs)
-        taken = await Runs(session).taken_from([run.id for run in runs])
+        taken = await RunStore(session).taken_from([run.id for run in runs])
         unrecorded = self._unrecorded
         return [
             RunView(
@@ -96,7 +96,7 @@ class RunReader:
         ]
 
     async def _counts(
-        self, session: AsyncSession, runs: Sequence[Run]
+        self, session: AsyncSession, runs: Sequence[RunRow]
     ) -> dict[str, tuple[dict[str, Count], Count]]:
         """Jobs by kind, and trials, of each run. Those of a run that is over are counted once."""
         missing = [run.id for run in runs if run.id not in self._counted]
@@ -113,10 +113,10 @@ class RunReader:
         return counts
 
     async def written(self, run: str) -> Written:
-        """The scenario of a run as it was written; raises `NotFound`."""
+        """The scenario of a run in its original text; raises `NotFound`."""
         async with self._database.read() as session:
-            stored = await Runs(session).get(run)
-            load = await Runs(session).under_load(run)
+            stored = await RunStore(session).get(run)
+            load = await RunStore(session).under_load(run)
         return Written(name=stored.name, text=stored.scenario_yaml, load=load)
 
     async def results(self, run: str) -> RunResults:

@@ -20,33 +20,33 @@ from leakrange.scenario.under_load import Loaded, LoadPart
 from leakrange.store.files import FolderStore, get_array, whole
 from leakrange.store.loads import Loads
 from leakrange.store.models import Models
-from leakrange.store.runs import Runs
-from leakrange.store.tables import LedgerEntry, Run
+from leakrange.store.runs import RunStore
+from leakrange.store.tables import LedgerRow, RunRow
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.errors import Conflict, NotFound
 
 
 @dataclass(frozen=True)
-class Record:
-    """What the database holds of a run. ``figures`` are by the digests of trained models; ``notes`` are
+class RunData:
+    """The data of a run in the database. ``figures`` are by the digests of trained models; ``notes`` are
     about the environment."""
 
-    run: Run
+    run: RunRow
     plan: Plan
     trials: Sequence[dict[str, Any]]
     figures: dict[str, dict[str, Any]]
-    accounts: Sequence[LedgerEntry]
+    accounts: Sequence[LedgerRow]
     notes: dict[str, str]
     loads: dict[str, dict[str, Any]]
 
 
-async def read_record(session: AsyncSession, run_id: str) -> Record:
+async def read_record(session: AsyncSession, run_id: str) -> RunData:
     """Read the record; raises `NotFound`. For a run that another version planned, it holds the trials
     without their models."""
-    run = await Runs(session).get(run_id)
+    run = await RunStore(session).get(run_id)
     notes = {}
     try:
-        plan = await asyncio.to_thread(Plan.stored, await Runs(session).plan(run_id))
+        plan = await asyncio.to_thread(Plan.stored, await RunStore(session).plan(run_id))
     except Conflict:
         plan = Plan(models=[], policies=[], streams=[], probes=[], trials=[], classes={})
         notes["models"] = "not shown: another version of Leakrange planned this run"
@@ -57,7 +57,7 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
         except NotFound:
             continue  # not trained yet
     trials = await Trials(session).of_run(run_id)
-    return Record(
+    return RunData(
         run,
         plan,
         trials,
@@ -68,7 +68,7 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
     )
 
 
-def gather(record: Record, releases: FolderStore) -> RunResults:
+def gather(record: RunData, releases: FolderStore) -> RunResults:
     """The results of a run so far. Call it in a thread: it reads files and computes."""
     run, plan = record.run, record.plan
     trials = [TrialResult.model_validate(result) for result in record.trials]
@@ -107,7 +107,7 @@ def gather(record: Record, releases: FolderStore) -> RunResults:
 
 
 def loaded(plan: Plan, parts: dict[str, dict[str, Any]]) -> Loaded | None:
-    """What was seen in a run under load; None for any other run."""
+    """The observations of a run under load; None for any other run."""
     if plan.load is None:
         return None
     seen = {name: LoadPart.model_validate(part) for name, part in parts.items()}
@@ -115,11 +115,11 @@ def loaded(plan: Plan, parts: dict[str, dict[str, Any]]) -> Loaded | None:
 
 
 def _outputs(plan: Plan, model: PlannedModel, releases: FolderStore) -> np.ndarray[Any, Any] | None:
-    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where there are
-    no such uploads, or where users sent something other than outputs."""
+    """The uploads of users of ``model`` without any defence, as soft outputs (V, Y); None if there are no
+    such uploads, or if users sent something other than outputs."""
     if model.release not in ("logits", "softmax"):
         return None
-    plain = {policy.defence: policy for policy in plan.policies if not policy.chain}
+    plain = {policy.defence: policy for policy in plan.policies if not policy.chain.transforms}
     for stream in plan.streams:
         if stream.model != model.id or stream.defence not in plain or stream.local or stream.draw:
             continue

@@ -11,18 +11,18 @@ from leakrange.scenario.limited import under_limits
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
+from leakrange.services.controller.engine.supervisor import Supervisor
+from leakrange.services.controller.range.news import News
+from leakrange.services.controller.runs.environment import describe
+from leakrange.services.controller.runs.following import Following
+from leakrange.services.controller.runs.reader import RunReader
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.events import RunQueued
 from leakrange.wire.runs import Accepted, RunView
-from services.controller.range.news import News
-from services.controller.range.supervisor import Supervisor
-from services.controller.runs.environment import describe
-from services.controller.runs.following import Following
-from services.controller.runs.reader import RunReader
 
 MAX_SCENARIO = 1_000_000
 
@@ -38,7 +38,7 @@ class RunService(RunReader):
     async def start(self, body: bytes, *, load: bool = False, origin: str | None = None) -> Accepted:
         """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake. A run
         under ``load`` offers its questions to the users of the scenario's section of that name. ``origin`` is
-        the run that the scenario was taken from; raises `NotFound` where there is none of that name."""
+        the run that the scenario was taken from; raises `NotFound` if there is no such run."""
         if len(body) > MAX_SCENARIO:
             raise BodyTooLarge(f"a scenario may have {MAX_SCENARIO} bytes", hint="is this a scenario?")
         scenario, plan = await asyncio.to_thread(_plan, body, load)
@@ -46,8 +46,8 @@ class RunService(RunReader):
         environment = await asyncio.to_thread(describe, recipes)
         async with self._database.write() as session:
             if origin is not None:
-                await Runs(session).get(origin)
-            run = await Runs(session).create(
+                await RunStore(session).get(origin)
+            run = await RunStore(session).create(
                 scenario.name,
                 scenario_yaml=body.decode("utf-8-sig"),
                 scenario=scenario.model_dump(mode="json"),
@@ -70,8 +70,8 @@ class RunService(RunReader):
     async def again(self, run: str) -> Accepted:
         """Run the same scenario once more; raises `NotFound`, and `InvalidScenario` where this version of
         Leakrange does not take it any more."""
-        found = await self.written(run)
-        return await self.start(found.text.encode(), load=found.load, origin=run)
+        written = await self.written(run)
+        return await self.start(written.text.encode(), load=written.load, origin=run)
 
     async def cancel(self, run: str) -> RunView:
         """Stop a run; raises `NotFound`."""

@@ -1,8 +1,9 @@
-"""``python -m services.controller.scenarios.desk SOCKET PARENT``: checks scenarios, begun by the controller.
+"""``python -m leakrange.services.controller.scenarios.desk SOCKET PARENT``: checks scenarios. The controller
+begins it.
 
 Anybody who may read can have a scenario checked, and one of a few lines can take minutes and gigabytes: so
-each is checked by a process of its own, which may take so much of both. It is a fork of this one, which has
-imported and looked up all that a check needs, and runs no threads.
+each is checked by a process of its own, with limits on both. It is a fork of this one, which has imported and
+looked up all that a check needs, and runs no threads.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.shipped import shipped
 from leakrange.service.parent import die_with
-from leakrange.wire.errors import InvalidScenario
-from services.controller.scenarios.schemas import (
+from leakrange.services.controller.scenarios.schemas import (
     Asked,
     Changes,
     Checking,
@@ -36,6 +36,7 @@ from services.controller.scenarios.schemas import (
     Planned,
     Writing,
 )
+from leakrange.wire.errors import InvalidScenario
 
 __all__ = ["answered"]
 
@@ -44,7 +45,7 @@ PATIENCE = 120
 
 
 def answered(asked: Asked) -> BaseModel:
-    """What is asked of a scenario."""
+    """Answer a question about a scenario."""
     work: Callable[..., BaseModel] = _WORK[type(asked.what)]
     return work(asked.what)
 
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def _serve(connection: socket.socket) -> None:
-    """Answer one question, and end. Whoever takes too much ends without an answer."""
+    """Answer one question, and end. A process that takes too much ends without an answer."""
     status = 1
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 
 from leakrange.scenario.completion import Completion
-from services.controller.scenarios.schemas import Checked, Writing
-from services.controller.scenarios.service import ScenarioService
-from services.controller.visitors import Reading
+from leakrange.services.controller.scenarios.schemas import Checked, Writing
+from leakrange.services.controller.scenarios.service import ScenarioService
+from leakrange.services.controller.visitors import Reading
 
 router = APIRouter(prefix="/v1/scenario", tags=["scenarios"])
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.scenario.forecast import Forecast, Outlook
 from leakrange.scenario.yaml_source import MAX_BYTES
+from leakrange.strict import Strict
 
 __all__ = ["Asked", "Changes", "Checked", "Checking", "Differing", "Mistake", "Planned", "Writing"]
 
@@ -34,11 +35,7 @@ class Checked(BaseModel):
     warnings: list[str] = []
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Writing(_Strict):
+class Writing(Strict):
     """A scenario that is being written, and the place of the cursor: ``line`` and ``column`` count from 1, in
     characters."""
 
@@ -47,20 +44,20 @@ class Writing(_Strict):
     column: Annotated[int, Field(ge=1, le=MAX_BYTES)]
 
 
-class Checking(_Strict):
+class Checking(Strict):
     """A scenario to check: ``text`` has a character for each byte."""
 
     text: str
 
 
-class Differing(_Strict):
+class Differing(Strict):
     """Two texts whose lines are compared."""
 
     before: str
     after: str
 
 
-class Asked(_Strict):
+class Asked(Strict):
     """What the controller asks the process that checks scenarios, and what that may take: ``seconds`` of a
     processor, and ``memory``, bytes of data."""
 

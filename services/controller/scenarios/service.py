@@ -1,4 +1,4 @@
-"""Checks scenarios and completes what is being written, by processes that may take so much and no more."""
+"""Checks and completes scenarios, by processes with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from pydantic import BaseModel
 from leakrange.scenario.completion import Completion
 from leakrange.scenario.forecast import Forecast, Outlook, Trained, forecast, trains_like
 from leakrange.scenario.yaml_source import MAX_BYTES
-from leakrange.store.engine import Database
-from leakrange.store.models import Models
-from leakrange.wire.errors import BodyTooLarge, LeakrangeError, Unavailable
-from services.controller.beside import Beside
-from services.controller.scenarios.schemas import (
+from leakrange.services.controller.beside import Beside
+from leakrange.services.controller.scenarios.schemas import (
     Asked,
     Changes,
     Checked,
@@ -24,17 +21,20 @@ from services.controller.scenarios.schemas import (
     Planned,
     Writing,
 )
-from services.controller.turns import Turns
+from leakrange.services.controller.turns import Turns
+from leakrange.store.engine import Database
+from leakrange.store.models import Models
+from leakrange.wire.errors import BodyTooLarge, LeakrangeError, Unavailable
 
 __all__ = ["ScenarioService"]
 
 Schema = TypeVar("Schema", bound=BaseModel)
 VIEWERS, OPERATORS = 2, 1
-"""So many are checked at once. Viewers cannot take the turns of operators."""
+"""The number of scenarios that are checked at once. Viewers cannot take the turns of operators."""
 SECONDS = 10
-"""Of a processor, for one check."""
+"""The seconds of processor time for one check."""
 MEMORY = 2**30
-"""Bytes of data, for one check, with what all share."""
+"""The bytes of data for one check, including those that all share."""
 
 
 class _TooMuch(Exception):
@@ -46,7 +46,7 @@ class ScenarioService:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._desk = Beside("services.controller.scenarios.desk")
+        self._desk = Beside("leakrange.services.controller.scenarios.desk")
         busy = "too many scenarios are being checked"
         self._viewers, self._operators = Turns(VIEWERS, busy), Turns(OPERATORS, busy)
 
@@ -75,8 +75,8 @@ class ScenarioService:
         return Checked(valid=True, forecast=expected, warnings=planned.outlook.warnings)
 
     async def complete(self, writing: Writing, *, operates: bool) -> Completion:
-        """What can be written at that place; nothing, where that takes too long to tell. Raises `Unavailable`
-        where too many ask."""
+        """The texts that can be written at that place; none if that takes too long to find out. Raises
+        `Unavailable` if too many ask."""
         try:
             return await self._asked(writing, Completion, operates=operates)
         except _TooMuch:
@@ -92,7 +92,7 @@ class ScenarioService:
         return answer.lines
 
     async def stop(self) -> None:
-        """End what checks."""
+        """End the process that checks."""
         await self._desk.close()
 
     async def _forecast(self, planned: Outlook) -> Forecast:

@@ -10,12 +10,13 @@ from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack
 from leakrange.attacks.kinds.attribute import AttributeEvidence
 from leakrange.data import names
-from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics.verdict import judge
 from leakrange.scenario.gains import reached as reached_by
 from leakrange.scenario.plan import PlannedModel, PlannedPolicy, PlannedProbe, PlannedTrial
 from leakrange.scenario.results import TrialResult
-from services.controller.victim.demonstration import Demonstration
+from leakrange.services.controller.victim.demonstration import Demonstration
 
 __all__ = ["Attacker", "attacker_on"]
 
@@ -24,7 +25,7 @@ METRIC, CHANCE = "curiosity", "majority"
 
 @dataclass(frozen=True)
 class Attacker:
-    """An attack of the run, by what it reached there. ``job`` fits it again, and keeps what it learns; None
+    """An attack of the run, with its result there. ``job`` fits it again, and keeps what it learns; None
     where the provider's own decoder guesses."""
 
     attack: str
@@ -42,8 +43,8 @@ def attacker_on(
     policy: PlannedPolicy,
     results: Mapping[str, TrialResult],
 ) -> Attacker | None:
-    """The one that goes furthest beyond chance, or its control; of equals the first. None where no attack of
-    the run came to an end that can be repeated for a visitor."""
+    """The attack that goes furthest beyond chance, or its control; of equals the first. None if no attack of
+    the run has a result that can be repeated for a visitor."""
     # A provider that hides nothing need not name what attackers are after.
     hidden, best = names(model.sensitive) or (demonstration.hidden,), None
     for trial in demonstration.plan.trials:
@@ -70,8 +71,8 @@ def attacker_on(
 
 
 def _repeatable(trial: PlannedTrial, result: TrialResult) -> bool:
-    """Whether the attack can be applied to one release more. What repeats queries cannot: a visitor releases
-    a sample once."""
+    """Whether the attack can be applied to one more release. An attack that repeats queries cannot: a visitor
+    releases a sample once."""
     if result.kind == "decoder":
         return True
     entry = attacks[trial.attack]
@@ -85,13 +86,13 @@ def _fit(demonstration: Demonstration, trial: PlannedTrial, model: PlannedModel)
     streams = {stream.id: stream for stream in plan.streams}
     probes = {probe.id: probe for probe in plan.probes}
     policies = {each.defence: each for each in plan.policies}
-    own = [probes[name] for name in needs.probes["auxiliary"]]
+    auxiliary = [probes[name] for name in needs.probes["auxiliary"]]
 
     def identity(probe: PlannedProbe, span: Span) -> str:
         # Where and by whom it is asked is no part of its identity.
         return probe.job(model, policies[probe.defence], span, url="", account="", name="").identity()
 
-    asked = [[identity(probe, span) for span in probe.spans] for probe in own]
+    asked = [[identity(probe, span) for span in probe.spans] for probe in auxiliary]
     users = [
         [stream.identity(model, policies[stream.defence], span) for span in stream.spans]
         for stream in (streams[name] for name in needs.streams)

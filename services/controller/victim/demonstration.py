@@ -1,4 +1,4 @@
-"""What of a run can be tried by visitors: for each of its data sets, one model of each behaviour."""
+"""The part of a run that visitors can try: for each of its data sets, one model of each behaviour."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from leakrange.data import datasets, names
 from leakrange.data.catalogue import DataSet
-from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.plan import Plan, PlannedModel, PlannedPolicy, PlannedStream
+from leakrange.wire.samples import encodings
 
 __all__ = ["BEHAVIOURS", "Demonstration", "demonstrations"]
 
@@ -32,23 +32,23 @@ class Demonstration:
 
     @property
     def spec(self) -> DataSpec:
-        """Of all its samples, whichever a model was trained on."""
+        """The form of all its samples, whichever a model was trained on."""
         return self.models[0].recipe.data.of_everyone()
 
     @property
     def hidden(self) -> str | None:
         """The attribute that the providers were not asked for; of several the first."""
-        found = [names(model.sensitive) for model in self.models if model.sensitive is not None]
-        return found[0][0] if found else None
+        attributes = [names(model.sensitive) for model in self.models if model.sensitive is not None]
+        return attributes[0][0] if attributes else None
 
     @property
     def defences(self) -> list[PlannedPolicy]:
-        """Those under which users of at least one of the models uploaded something."""
+        """The defences under which users of at least one of the models uploaded something."""
         return [policy for policy in self.plan.policies if any(self.stream(m, policy) for m in self.models)]
 
     @property
     def costs(self) -> int:
-        """How many releases a try makes."""
+        """The number of releases that a try makes."""
         return sum(
             self.stream(model, policy) is not None for policy in self.defences for model in self.models
         )
@@ -58,7 +58,7 @@ class Demonstration:
         are none, or where devices need something that was trained for them."""
         for stream in self.plan.streams:
             if (stream.model, stream.defence, stream.draw) == (model.id, policy.defence, 0):
-                return None if DefenceChain.parse(stream.local).artifacts else stream
+                return None if stream.local.artifacts else stream
         return None
 
 
@@ -68,20 +68,21 @@ def behaviour(model: PlannedModel) -> str:
 
 
 def demonstrations(run: str, plan: Plan) -> list[Demonstration]:
-    """In the order of the scenario; none of a data set without a curious or a vicious provider."""
-    found = []
+    """The demonstrations in the order of the scenario; none for a data set without a curious or a vicious
+    provider."""
+    result = []
     for data in dict.fromkeys(model.data for model in plan.models):
         models = tuple(_chosen([model for model in plan.models if model.data == data and _shown(model)]))
         if any(behaviour(model) != "honest" for model in models):
-            found.append(Demonstration(run, data, plan, models))
-    return found
+            result.append(Demonstration(run, data, plan, models))
+    return result
 
 
 def _chosen(models: list[PlannedModel]) -> Iterator[PlannedModel]:
     for wanted in BEHAVIOURS:
-        own = [model for model in models if behaviour(model) == wanted]
-        if own:
-            yield min(own, key=lambda model: model.seed)
+        candidates = [model for model in models if behaviour(model) == wanted]
+        if candidates:
+            yield min(candidates, key=lambda model: model.seed)
 
 
 def _shown(model: PlannedModel) -> bool:
@@ -89,4 +90,4 @@ def _shown(model: PlannedModel) -> bool:
     entry = datasets[model.recipe.data.name]
     harmless = entry.procedural() or "digit" in entry.attributes
     scores = model.service is None and model.release in ("logits", "softmax")
-    return harmless and scores and entry.spec.encoding == "picture"
+    return harmless and scores and encodings[entry.spec.encoding].pictured

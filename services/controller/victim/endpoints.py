@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
+from leakrange.services.controller.requests import FORM, LONGEST
+from leakrange.services.controller.victim.service import VictimService
 from leakrange.wire.trying import Tried, Try, TryView
-from services.controller.requests import FORM, LONGEST
-from services.controller.victim.service import VictimService
 
 router = APIRouter(prefix="/v1/try", tags=["try"])
 

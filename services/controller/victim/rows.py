@@ -1,4 +1,4 @@
-"""The answer to a try: row by row what was released, and what was made of it."""
+"""The answer to a try: row by row the releases, and what providers and attackers made of them."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from numpy.typing import NDArray
 
 from leakrange.data import Samples
 from leakrange.scenario.plan import PlannedModel, PlannedPolicy
+from leakrange.services.controller.victim import telling
+from leakrange.services.controller.victim.demonstration import behaviour
+from leakrange.services.controller.victim.samples import samples_of
+from leakrange.services.controller.victim.standing import StandingDemonstration
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.schemas import IntakeRecord
 from leakrange.wire.trying import Released, Row
-from services.controller.victim import telling
-from services.controller.victim.demonstration import behaviour
-from services.controller.victim.samples import samples_of
-from services.controller.victim.standing import Standing
 
 __all__ = ["rows"]
 
 
 def rows(
-    standing: Standing,
-    found: Mapping[tuple[str, str], IntakeRecord],
+    standing: StandingDemonstration,
+    records: Mapping[tuple[str, str], IntakeRecord],
     sample: NDArray[np.uint8],
     truth: Mapping[str, int],
 ) -> list[Row]:
-    """A row for each defence, from the ``found`` releases by model and defence."""
+    """A row for each defence, from the ``records`` of releases by model and defence."""
     shown = standing.shown
     data, _ = samples_of(shown)
-    made = []
+    table = []
     for policy in shown.defences:
         releases = [
-            _told(standing, model, policy, found[model.id, policy.defence], data, sample, truth)
+            _released(standing, model, policy, records[model.id, policy.defence], data, sample, truth)
             for model in shown.models
-            if (model.id, policy.defence) in found
+            if (model.id, policy.defence) in records
         ]
-        chain = [next(iter(each)) if isinstance(each, dict) else str(each) for each in policy.chain]
-        made.append(Row(defence=policy.defence, chain=chain, releases=releases))
-    return made
+        chain = [name for name, _ in policy.chain.stages]
+        table.append(Row(defence=policy.defence, chain=chain, releases=releases))
+    return table
 
 
-def _told(
-    standing: Standing,
+def _released(
+    standing: StandingDemonstration,
     model: PlannedModel,
     policy: PlannedPolicy,
     record: IntakeRecord,
@@ -62,7 +62,7 @@ def _told(
         average = telling.average(data, model, sample, np.ravel(record.decisions[0]).tolist())
     guess = None
     if attacker is not None:
-        with suppress(LeakrangeError):  # it keeps nothing of what it learnt, say
+        with suppress(LeakrangeError):  # for instance, it keeps nothing of what it learnt
             guess = telling.guessed(plan, model, record, attacker, standing.learnt.get(cell), truth)
     return Released(
         behaviour=behaviour(model),

@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import Samples, load, names
-from leakrange.data.loading import resized
+from leakrange.services.controller.victim import telling
+from leakrange.services.controller.victim.demonstration import Demonstration, behaviour
+from leakrange.services.controller.victim.standing import StandingDemonstration
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.pictures import read_drawing
+from leakrange.wire.pictures import read_drawing, resized
 from leakrange.wire.tensors import from_base64
-from leakrange.wire.trying import Offered, Sample, Try
-from services.controller.victim import telling
-from services.controller.victim.demonstration import Demonstration, behaviour
-from services.controller.victim.standing import Standing
+from leakrange.wire.trying import Sample, TrialOffer, Try
 
 __all__ = ["named", "offered", "sample_of", "samples_of"]
 
 OTHERS = 12
-"""Ready samples of a set that has no digits; of digits there is one of each."""
+"""The number of ready samples of a set that has no digits; of digits there is one of each."""
 
 
 def samples_of(shown: Demonstration) -> tuple[Samples, NDArray[np.int64]]:
@@ -38,17 +37,17 @@ def sample_of(shown: Demonstration, asked: Try) -> tuple[NDArray[np.uint8], dict
         chosen = users[asked.place]
         return data.values[chosen], {name: int(labels[chosen]) for name, labels in data.labels.items()}
     page = 255 - read_drawing(from_base64(asked.drawing or ""))
-    made = shown.entry.drawn(page, asked.digit or 0)
-    if made is None:
+    drawing = shown.entry.drawn(page, asked.digit or 0)
+    if drawing is None:
         raise InvalidInput(
             f"nobody draws {shown.entry.name}", hint="choose one of its ready samples by 'place'"
         )
-    labels = {name: int(values[0]) for name, values in made.labels.items()}
-    return resized(made.values, data.spec.shape[0])[0], labels if asked.digit is not None else {}
+    labels = {name: int(values[0]) for name, values in drawing.labels.items()}
+    return resized(drawing.values, data.spec.shape[0])[0], labels if asked.digit is not None else {}
 
 
-def offered(standing: Standing) -> Offered:
-    """What visitors are told of one data set of a run; loads that set."""
+def offered(standing: StandingDemonstration) -> TrialOffer:
+    """The offer to visitors of one data set of a run; loads that set."""
     shown = standing.shown
     data, users = samples_of(shown)
     entry, hidden = shown.entry, shown.hidden
@@ -61,7 +60,7 @@ def offered(standing: Standing) -> Offered:
         )
         for place in _ready(data, users)
     ]
-    return Offered(
+    return TrialOffer(
         data=shown.data,
         set=entry.name,
         drawn=_is_drawn(shown),

@@ -1,5 +1,5 @@
-"""Lets visitors try the models of a run: their sample is released under each defence, and what each provider
-makes of it is read where it makes it."""
+"""Lets visitors try the models of a run: their sample is released under each defence, and each provider is
+asked for what it made of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import names
-from leakrange.jobs.session import Session
+from leakrange.jobs.steps.stream import Session
 from leakrange.scenario.plan import Plan, PlannedModel, PlannedPolicy
 from leakrange.scenario.results import TrialResult
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.together import together
+from leakrange.services.controller.victim import telling
+from leakrange.services.controller.victim.demonstration import (
+    BEHAVIOURS,
+    Demonstration,
+    demonstrations,
+)
+from leakrange.services.controller.victim.rows import rows
+from leakrange.services.controller.victim.samples import named, offered, sample_of
+from leakrange.services.controller.victim.standing import StandingDemonstration, budget_of
 from leakrange.store.engine import Database
-from leakrange.store.runs import Runs
+from leakrange.store.runs import RunStore
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -31,26 +42,15 @@ from leakrange.wire.names import upload_name
 from leakrange.wire.schemas import IntakeRecord
 from leakrange.wire.tensors import to_text
 from leakrange.wire.trying import Tried, Try, TryView
-from services.controller.range.parties import Parties
-from services.controller.range.together import together
-from services.controller.victim import telling
-from services.controller.victim.demonstration import (
-    BEHAVIOURS,
-    Demonstration,
-    demonstrations,
-)
-from services.controller.victim.rows import rows
-from services.controller.victim.samples import named, offered, sample_of
-from services.controller.victim.standing import Standing, budget_of
 
 __all__ = ["SCENARIO", "NothingToTry", "VictimService"]
 
 SCENARIO = "victim"
 """The ready scenario whose runs are made to be tried."""
 NEWEST = 100
-"""So many of the newest runs are looked at for one that can be tried."""
+"""The number of newest runs among which one is sought that can be tried."""
 REMEMBERED = 16
-"""Runs of which what stands is remembered."""
+"""The number of runs whose standing models are remembered."""
 AT_ONCE = 2
 
 
@@ -67,20 +67,20 @@ class VictimService:
 
     def __init__(self, database: Database, parties: Parties, *, limit: int, keep: float) -> None:
         self._database, self._parties, self._limit, self._keep = database, parties, limit, keep
-        self._standing: dict[str, list[Standing]] = {}
+        self._standing: dict[str, list[StandingDemonstration]] = {}
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def stop(self) -> None:
         """Leave everything as it is."""
-        for found in self._standing.values():
-            for standing in found:
+        for standings in self._standing.values():
+            for standing in standings:
                 await standing.stop()
 
     async def view(self, run: str | None = None, *, begin: bool = False) -> TryView:
-        """What can be tried of a run, by default the newest that has all behaviours. ``begin``: have it made
-        ready. Raises `NotFound` for an unknown run, `NothingToTry` for one without such models."""
+        """The offers of a run to visitors, by default of the newest that has all behaviours. ``begin``: have
+        it made ready. Raises `NotFound` for an unknown run, `NothingToTry` for one without such models."""
         try:
-            found = await self._of(run)
+            standings = await self._of(run)
         except NothingToTry:
             if run is not None:
                 raise
@@ -88,25 +88,25 @@ class VictimService:
                 run=None, name=None, scenario=SCENARIO, offered=[], limit=self._limit, left=self._limit
             )
         if begin:
-            for standing in found:
+            for standing in standings:
                 if not standing.stands:
                     standing.begin(_today())
-        name = await self._name(found[0].shown.run)
-        told = [await asyncio.to_thread(offered, standing) for standing in found]
+        name = await self._name(standings[0].shown.run)
+        offers = [await asyncio.to_thread(offered, standing) for standing in standings]
         return TryView(
-            run=found[0].shown.run,
+            run=standings[0].shown.run,
             name=name,
             scenario=SCENARIO,
-            offered=told,
+            offered=offers,
             limit=self._limit,
             left=await self._left(),
         )
 
     async def tried(self, asked: Try) -> Tried:
-        """Release the visitor's sample and tell what was made of it.
+        """Release the visitor's sample; return what providers and attackers made of it.
 
-        Raises `NothingToTry`, `NotFound`, `InvalidInput` and `MalformedBody` for what is no such sample, and
-        `BudgetExhausted` where today's samples do not suffice.
+        Raises `NothingToTry`, `NotFound`, `InvalidInput` and `MalformedBody` if it is no such sample, and
+        `BudgetExhausted` if today's samples do not suffice.
         """
         begun = time.monotonic()
         standing = await self._named(asked)
@@ -115,14 +115,14 @@ class VictimService:
             await standing.ready(_today())
             await self._afford(standing.shown.costs)
             try:
-                found = await self._released(standing, sample)
+                records = await self._released(standing, sample)
             except (NotFound, Unauthenticated, Forbidden):  # a party was emptied or restarted since
                 standing.forget()
                 await standing.ready(_today())
-                found = await self._released(standing, sample)
+                records = await self._released(standing, sample)
         assumed = asked.drawing is not None and asked.digit is None
         if assumed:
-            digit = _taken_for(standing.shown, found)
+            digit = _taken_for(standing.shown, records)
             if digit is not None:
                 drawn = await asyncio.to_thread(
                     sample_of, standing.shown, asked.model_copy(update={"digit": digit})
@@ -130,7 +130,7 @@ class VictimService:
                 truth = {
                     name: label for name, label in drawn[1].items() if name not in _asked(standing.shown)
                 }
-        told = await asyncio.to_thread(rows, standing, found, sample, truth)
+        released_rows = await asyncio.to_thread(rows, standing, records, sample, truth)
         classes = standing.shown.plan.classes[standing.shown.data]
         return Tried(
             run=standing.shown.run,
@@ -138,16 +138,16 @@ class VictimService:
             sample=telling.picture(sample),
             truth=named(truth, classes),
             assumed=assumed,
-            rows=told,
+            rows=released_rows,
             limit=self._limit,
             left=await self._left(),
             seconds=round(time.monotonic() - begun, 3),
         )
 
     async def _released(
-        self, standing: Standing, sample: NDArray[np.uint8]
+        self, standing: StandingDemonstration, sample: NDArray[np.uint8]
     ) -> dict[tuple[str, str], IntakeRecord]:
-        """What each provider received under each defence, by model and defence."""
+        """The data that each provider received, by model and defence."""
         shown = standing.shown
         cells = [
             (model, policy)
@@ -161,7 +161,11 @@ class VictimService:
         }
 
     async def _release(
-        self, standing: Standing, model: PlannedModel, policy: PlannedPolicy, sample: NDArray[np.uint8]
+        self,
+        standing: StandingDemonstration,
+        model: PlannedModel,
+        policy: PlannedPolicy,
+        sample: NDArray[np.uint8],
     ) -> IntakeRecord:
         parties, stream = self._parties, standing.shown.stream(model, policy)
         assert stream is not None
@@ -173,7 +177,7 @@ class VictimService:
             release=model.release,
             samples=to_text(sample[None]),
             upload=upload,
-            defence=stream.local,
+            defence=stream.local.spec(),
         )
         await parties.edge.session(order, standing.shown.run)
         account = standing.account(_today(), policy.defence)
@@ -191,60 +195,60 @@ class VictimService:
 
     async def _left(self) -> int:
         try:
-            used = (await self._parties.proxy.limit(budget_of(_today())))["used"]
+            limit = await self._parties.proxy.limit(budget_of(_today()))
         except NotFound:
             return self._limit
-        return max(0, self._limit - sum(int(each) for each in used.values()))
+        return max(0, self._limit - sum(limit.used.values()))
 
-    async def _named(self, asked: Try) -> Standing:
-        found = await self._of(asked.run)
-        for standing in found:
+    async def _named(self, asked: Try) -> StandingDemonstration:
+        standings = await self._of(asked.run)
+        for standing in standings:
             if standing.shown.data == asked.data:
                 return standing
-        there = ", ".join(standing.shown.data for standing in found)
+        there = ", ".join(standing.shown.data for standing in standings)
         raise NotFound(f"nothing of the data {asked.data!r} can be tried; there is {there}")
 
     async def _name(self, run: str) -> str:
         async with self._database.read() as session:
-            return (await Runs(session).get(run)).name
+            return (await RunStore(session).get(run)).name
 
-    async def _of(self, run: str | None) -> list[Standing]:
-        """What can be tried of a run. Raises `NotFound`, `NothingToTry`."""
+    async def _of(self, run: str | None) -> list[StandingDemonstration]:
+        """The demonstrations of a run. Raises `NotFound`, `NothingToTry`."""
         if run is not None:
-            found = await self._of_run(run)
-            if not found:
+            standings = await self._of_run(run)
+            if not standings:
                 raise NothingToTry(f"the run {run} has no models that a visitor could try")
-            return found
+            return standings
         async with self._database.read() as session:
-            rows, _ = await Runs(session).page(limit=NEWEST)
+            rows, _ = await RunStore(session).page(limit=NEWEST)
             ended = [row for row in rows if row.state == "done" and _all_behaviours(row.scenario)]
             ended.sort(key=lambda row: row.name != SCENARIO)  # newest first, and those made for it before
             candidates = [row.id for row in ended]
         for each in candidates:
             with suppress(Conflict):  # of another version
-                if found := await self._of_run(each):
-                    return found
+                if standings := await self._of_run(each):
+                    return standings
         raise NothingToTry("no run that has ended has models that a visitor could try")
 
-    async def _of_run(self, run: str) -> list[Standing]:
+    async def _of_run(self, run: str) -> list[StandingDemonstration]:
         if run not in self._standing:
             async with self._database.read() as session:
-                record = await Runs(session).get(run)
+                record = await RunStore(session).get(run)
                 if record.state != "done":
                     raise NothingToTry(
                         f"the run {run} is {record.state}", hint="its models can be tried when it is done"
                     )
-                planned = await Runs(session).plan(run)
+                planned = await RunStore(session).plan(run)
                 results = [TrialResult.model_validate(each) for each in await Trials(session).of_run(run)]
             by_id = {result.id: result.model_copy(update={"views": {}}) for result in results}
             plan = await asyncio.to_thread(Plan.stored, planned)
-            made = [
-                Standing(shown, by_id, self._parties, self._limit, self._keep)
+            standings = [
+                StandingDemonstration(shown, by_id, self._parties, self._limit, self._keep)
                 for shown in demonstrations(run, plan)
             ]
             if len(self._standing) >= REMEMBERED:
-                del self._standing[next(iter(self._standing))]  # who waits for it goes on
-            self._standing.setdefault(run, made)
+                del self._standing[next(iter(self._standing))]  # those who wait for it go on
+            self._standing.setdefault(run, standings)
         return self._standing[run]
 
 
@@ -268,10 +272,11 @@ def _asked(shown: Demonstration) -> set[str]:
     return {name for model in shown.models for name in names(model.target)}
 
 
-def _taken_for(shown: Demonstration, found: Mapping[tuple[str, str], IntakeRecord]) -> int | None:
-    """The digit that the first provider took an undefended drawing for, where that is what it is asked."""
+def _taken_for(shown: Demonstration, records: Mapping[tuple[str, str], IntakeRecord]) -> int | None:
+    """The digit that the first provider took an undefended drawing for; None if it is not asked for a
+    digit."""
     model = shown.models[0]
     if model.target != "digit":
         return None
-    record = found.get((model.id, shown.defences[0].defence))
+    record = records.get((model.id, shown.defences[0].defence))
     return None if record is None else int(np.ravel(record.decisions[0])[0])

@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.kinds.attribute import LEARNT
 from leakrange.scenario.results import TrialResult
-from leakrange.store.files import get_arrays, whole
+from leakrange.services.controller.engine.engine import Engine
+from leakrange.services.controller.engine.how.device import DEVICE
+from leakrange.services.controller.engine.how.fleet import deployed, fitted
+from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.record import StepRecord
+from leakrange.services.controller.range.together import together
+from leakrange.services.controller.victim.attackers import Attacker, attacker_on
+from leakrange.services.controller.victim.demonstration import Demonstration
 from leakrange.wire.digests import digest
-from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
-from services.controller.range.parties import Parties
-from services.controller.range.together import together
-from services.controller.victim.attackers import Attacker, attacker_on
-from services.controller.victim.demonstration import Demonstration
+from leakrange.wire.events import Purpose
 
-__all__ = ["Standing", "budget_of"]
+__all__ = ["StandingDemonstration", "budget_of"]
 
-log = structlog.get_logger("services.controller.victim")
+log = structlog.get_logger("leakrange.services.controller.victim")
 Cell = tuple[str, str]
 """A model's id and a defence."""
 
@@ -35,7 +38,7 @@ def budget_of(day: str) -> str:
 
 
 @dataclass(eq=False)
-class Standing:
+class StandingDemonstration:
     """One demonstration and how far it stands. `ready` may be awaited by many; what fails is tried again by
     the next who asks."""
 
@@ -60,7 +63,7 @@ class Standing:
         return time.monotonic() < self._until and not self.waiting
 
     def begin(self, day: str) -> asyncio.Task[None]:
-        """Start to make it stand for that day, where it does not."""
+        """Start to make it stand for that day, if it does not."""
         if self._task is None or self._task.done():
             self.waiting = "looking after the models"
             self._task = asyncio.create_task(self._stand(day))
@@ -88,71 +91,70 @@ class Standing:
         return f"visitors-{day}.{self.shown.run}.{digest([self.shown.data, defence])[:12]}"
 
     async def _stand(self, day: str) -> None:
+        engine = Engine(self.parties, StepRecord(self.shown.run))
+        engine.keep = self.parties.keeper.hold
         try:
             if time.monotonic() >= self._until:
-                await self._deploy()
+                await self._deploy(engine)
             if self._day != day or time.monotonic() >= self._until:
-                await self._open(day)
-            await self._fit()
+                await self._open(engine, day)
+            await self._fit(engine)
         except LeakrangeError as error:
             self.waiting = error.detail
             raise
         self._day, self._until, self.waiting = day, time.monotonic() + self.keep, ""
 
-    async def _deploy(self) -> None:
-        parties, run = self.parties, self.shown.run
+    async def _deploy(self, engine: Engine) -> None:
         for number, model in enumerate(self.shown.models):
             self.waiting = f"deploying models: {number} of {len(self.shown.models)}"
-            name = model.served_as(parties.names)
-            await parties.keeper.hold(run, name, model.plays)
-            deployment = model.deployment.model_copy(update={"for_runs": True})
-            await parties.providers.put(model.plays, name, deployment)
-            await parties.proxy.put_route(name, parties.providers.url(model.plays))
+            await deployed(engine, model)
 
-    async def _open(self, day: str) -> None:
+    async def _open(self, engine: Engine, day: str) -> None:
         self.waiting = "opening the visitors' accounts"
-        proxy, models = self.parties.proxy, [m.served_as(self.parties.names) for m in self.shown.models]
+        proxy = self.parties.proxy
         await proxy.put_limit(budget_of(day), "global", samples=self.limit)
         for policy in self.shown.defences:
-            await proxy.put_policy(policy.name, policy.chain)
-            self.keys[policy.defence] = await proxy.put_key(
+            await proxy.put_policy(policy.name, policy.chain.spec())
+            self.keys[policy.defence] = await engine.accounts.key(
                 self.account(day, policy.defence),
-                budget=self.limit,
+                holder="users",
+                purpose=Purpose(defence=policy.defence),
                 policy=policy.name,
-                models=models,
-                endpoints=[ARTIFACT, UPLOADS],
+                budget=self.limit,
+                models=[engine.name(model) for model in self.shown.models],
+                endpoints=DEVICE,
                 limits=[budget_of(day)],
             )
 
-    async def _fit(self) -> None:
-        """Have the attackers fitted that are not, each once for all times."""
+    async def _fit(self, engine: Engine) -> None:
+        """Have the attackers fitted that are not fitted yet, each only once."""
         for policy in self.shown.defences:
             for model in self.shown.models:
-                found = attacker_on(self.shown, model, policy, self.results)
-                if found is not None:
-                    self.attackers[model.id, policy.defence] = found
-        wanted = [cell for cell, found in self.attackers.items() if found.job and cell not in self.learnt]
+                attacker = attacker_on(self.shown, model, policy, self.results)
+                if attacker is not None:
+                    self.attackers[model.id, policy.defence] = attacker
+        wanted = [
+            cell for cell, attacker in self.attackers.items() if attacker.job and cell not in self.learnt
+        ]
         done = 0
 
         async def fit(cell: Cell) -> None:
             nonlocal done
             self.waiting = f"fitting attackers: {done} of {len(wanted)}"
             try:
-                await self._fitted(cell)
-            except LeakrangeError as error:  # of an older version, say: the others can be shown
+                await self._fitted(engine, cell)
+            except LeakrangeError as error:  # for instance one of an older version: the others can be shown
                 log.warning("an attacker cannot be fitted", cell=cell, reason=error.detail)
                 del self.attackers[cell]
             done += 1
 
         await together(map(fit, wanted))
 
-    async def _fitted(self, cell: Cell) -> None:
+    async def _fitted(self, engine: Engine, cell: Cell) -> None:
         job = self.attackers[cell].job
         assert job is not None
-        file = f"{job.identity()}.npz"
-        if not await asyncio.to_thread(whole, self.parties.releases, file):
-            await self.parties.fleet.run(job)
-        arrays = await asyncio.to_thread(get_arrays, self.parties.releases, file)
+        [fit] = await fitted(engine, [job], [job.attack], Purpose(model=cell[0], defence=cell[1]))
+        arrays = fit.arrays
         learnt = {name.removeprefix(LEARNT): each for name, each in arrays.items() if name.startswith(LEARNT)}
         if not learnt:
             raise NotFound(f"the attack {job.attack!r} kept nothing of what it learnt")

@@ -1,4 +1,5 @@
-"""A visitor's release in words and numbers: what the user got, what left, what was made of it."""
+"""A visitor's release in words and numbers: the user's answers, the released values, the guesses from
+them."""
 
 from __future__ import annotations
 
@@ -15,17 +16,17 @@ from leakrange.data import Samples, names
 from leakrange.metrics import softmax
 from leakrange.metrics.reconstruction import psnr
 from leakrange.scenario.plan import Plan, PlannedModel
+from leakrange.services.controller.victim.attackers import Attacker
 from leakrange.wire.heads import parted
 from leakrange.wire.pictures import png
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import IntakeRecord
-from leakrange.wire.trying import Guess, Head, Label, Redrawn
-from services.controller.victim.attackers import Attacker
+from leakrange.wire.trying import AttributeRelease, Guess, Label, Redrawn
 
 __all__ = ["average", "guessed", "labels", "left", "picture", "redrawn"]
 
 FEWEST = 3
-"""Training pictures of one label, below which their mean says too much of each."""
+"""The number of training pictures of one label below which their mean says too much of each."""
 
 
 def labels(
@@ -34,28 +35,28 @@ def labels(
     """The classes that the user of the one sample of ``record`` got."""
     values, heads = np.asarray(record.values, dtype=np.float64), plan.heads(model)
     soft = softmax(values, heads) if release == "logits" else values
-    found = []
+    result = []
     for attribute, decision, part in zip(
         names(model.target), np.ravel(record.decisions[0]).tolist(), parted(soft, heads), strict=True
     ):
         classes = plan.classes[model.data][attribute]
-        told = _probabilities(part[0]) and not _one_hot(part[0])
-        found.append(
+        graded = _probabilities(part[0]) and not _one_hot(part[0])
+        result.append(
             Label(
                 attribute=attribute,
                 label=classes[decision],
-                confidence=float(min(1.0, part[0, decision])) if told else None,
+                confidence=float(min(1.0, part[0, decision])) if graded else None,
                 right=decision == truth[attribute] if truth.get(attribute, -1) >= 0 else None,
             )
         )
-    return found
+    return result
 
 
-def left(plan: Plan, model: PlannedModel, record: IntakeRecord) -> list[Head]:
+def left(plan: Plan, model: PlannedModel, record: IntakeRecord) -> list[AttributeRelease]:
     """The numbers of the release as they reached the provider."""
     parts = parted(np.asarray(record.values, dtype=np.float64), plan.heads(model))
     return [
-        Head(
+        AttributeRelease(
             attribute=attribute,
             classes=plan.classes[model.data][attribute],
             values=[float(f"{value:.4g}") for value in part[0]],
@@ -72,12 +73,12 @@ def guessed(
     learnt: Mapping[str, NDArray[Any]] | None,
     truth: Mapping[str, int],
 ) -> Guess | None:
-    """What the attacker infers from the release; None where a provider's decoder cannot read it."""
-    found = _inferred(plan, model, record, attacker, learnt)
-    if found is None:
+    """The attacker's guess from the release; None if a provider's decoder cannot read it."""
+    inference = _inferred(plan, model, record, attacker, learnt)
+    if inference is None:
         return None
-    attribute, place = attacker.attribute, int(found.predicted[0])
-    scores = np.clip(found.scores[0].astype(np.float64), 0.0, None)
+    attribute, place = attacker.attribute, int(inference.predicted[0])
+    scores = np.clip(inference.scores[0].astype(np.float64), 0.0, None)
     known = truth.get(attribute, -1)
     return Guess(
         attribute=attribute,
@@ -110,7 +111,7 @@ def _inferred(
 
 
 def redrawn(sample: NDArray[np.uint8], drawn: NDArray[np.floating] | None) -> Redrawn | None:
-    """The picture (H, W, C) that a provider drew from the release; None where it drew none, or one of another
+    """The picture (H, W, C) that a provider drew from the release; None if it drew none, or one of another
     shape."""
     if drawn is None or drawn.shape != sample.shape:
         return None
@@ -122,13 +123,14 @@ def redrawn(sample: NDArray[np.uint8], drawn: NDArray[np.floating] | None) -> Re
 def average(
     data: Samples, model: PlannedModel, sample: NDArray[np.uint8], decisions: Sequence[int]
 ) -> Redrawn | None:
-    """The mean of the training pictures that have the labels of the decisions; None where hardly any has."""
-    own = data.where("train")
+    """The mean of the training pictures that have the labels of the decisions; None if hardly any picture has
+    them."""
+    alike = data.where("train")
     for attribute, decision in zip(names(model.target), decisions, strict=True):
-        own = own[data.labels[attribute][own] == decision]
-    if len(own) < FEWEST:
+        alike = alike[data.labels[attribute][alike] == decision]
+    if len(alike) < FEWEST:
         return None
-    return redrawn(sample, data.values[own].mean(axis=0))
+    return redrawn(sample, data.values[alike].mean(axis=0))
 
 
 def picture(values: NDArray[np.uint8]) -> str:

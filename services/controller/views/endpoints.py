@@ -9,17 +9,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from leakrange.report.as_data import as_data, picture_data
-from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.gallery import StripGallery
 from leakrange.report.charts.standalone import standalone
 from leakrange.report.narrowed import Narrowing
 from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import policy
 from leakrange.scenario.results import RunResults
+from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.views.service import ViewService
 from leakrange.wire.errors import NotAcceptable, NotFound
 from leakrange.wire.views import PictureView, RunViews
-from services.controller.reading.route import Expensive
-from services.controller.requests import Identity
-from services.controller.views.service import ViewService
 
 __all__ = ["Narrow", "View", "ViewsOf", "router"]
 
@@ -69,16 +69,16 @@ def _file(media_type: str) -> dict[int | str, dict[str, object]]:
 @router.get("/{run}/views/{view}/table", response_class=Response, responses=_file("text/csv"))
 async def table(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> Response:
     """The data of a chart as CSV: all points, also where fewer are drawn."""
-    found = await service.picture(run, view, narrow)
+    chart = await service.picture(run, view, narrow)
     name = {"Content-Disposition": f'attachment; filename="{run}-{view}.csv"'}
-    return Response(found.table.csv(), media_type="text/csv", headers=name)
+    return Response(chart.table.csv(), media_type="text/csv", headers=name)
 
 
 @router.get("/{run}/views/{view}/picture", response_class=Response, responses=_file("image/svg+xml"))
 async def picture(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> Response:
     """The chart as an SVG file that stands alone, in light colours."""
-    found = await service.picture(run, view, narrow)
-    return Response(await asyncio.to_thread(standalone, found), media_type="image/svg+xml")
+    chart = await service.picture(run, view, narrow)
+    return Response(await asyncio.to_thread(standalone, chart), media_type="image/svg+xml")
 
 
 @router.get("/{run}/views/{view}/strips/{number}", response_class=Response, responses=_file("image/png"))
@@ -90,10 +90,10 @@ async def strip(
     narrow: Narrow,
 ) -> Response:
     """One strip of pictures of a gallery, from 0 on."""
-    found = await service.picture(run, view, narrow)
-    if not isinstance(found, Gallery) or number >= len(found.strips):
+    chart = await service.picture(run, view, narrow)
+    if not isinstance(chart, StripGallery) or number >= len(chart.strips):
         raise NotFound(f"view {view!r} has no strip {number}")
-    return Response(base64.b64decode(found.strips[number].png), media_type="image/png")
+    return Response(base64.b64decode(chart.strips[number].png), media_type="image/png")
 
 
 @router.get("/{run}/report", response_class=Response, responses=_file("text/html"))

@@ -1,4 +1,4 @@
-"""Reads what a run found, once for all who look at it, and again when something has changed."""
+"""Reads the results of a run once for all who look at them, and again when something has changed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from leakrange.report.narrowed import ALL, Narrowing
 from leakrange.report.page import rendered
 from leakrange.report.table import to_csv
 from leakrange.scenario.results import RunResults
+from leakrange.services.controller.runs.reader import RunReader, Stamp
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import NotFound
-from services.controller.runs.reader import RunReader, Stamp
 
 __all__ = ["Held", "ViewService"]
 
 KEPT = 8
-"""So many contents are kept in memory."""
+"""The number of contents that are kept in memory."""
 REST = 3.0
-"""While a run goes on, its contents hold for so many times what it took to read them."""
+"""While a run goes on, its contents are valid for this many times the time that it took to read them."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """Contents, of which state of the run they are, and until when they hold in any case."""
+    """Contents, the state of the run that they show, and the time until which they are valid in any case."""
 
     contents: Contents
     stamp: Stamp
@@ -37,7 +37,7 @@ class Held:
 
 
 class ViewService:
-    """What the runs of this range found. One per controller."""
+    """The results of this range's runs. One per controller."""
 
     def __init__(self, runs: RunReader) -> None:
         self._runs = runs
@@ -46,21 +46,21 @@ class ViewService:
         self._held: OrderedDict[tuple[str, Narrowing], Held] = OrderedDict()
         self._reports: dict[str, str] = {}
         self._writing = asyncio.Lock()
-        # One, which all share who download it: a large one takes long to send.
+        # One file, shared by all who download it: a large one takes long to send.
         self._files: dict[tuple[str, str], tuple[Stamp, bytes]] = {}
 
     async def contents(self, run: str, narrowing: Narrowing = ALL) -> Held:
-        """What the run found so far; raises `NotFound`."""
+        """The results of the run so far; raises `NotFound`."""
         async with self._reading:
             now = await self._runs.stamp(run)
             held = self._held.get((run, narrowing))
             if held is None or (held.stamp != now and time.monotonic() > held.until):
                 began = time.monotonic()
                 results = await self._runs.results(run)
-                made = await asyncio.to_thread(read, results, narrowing)
+                contents = await asyncio.to_thread(read, results, narrowing)
                 ended = time.monotonic()
                 until = ended if results.state in FINAL else ended + REST * (ended - began)
-                held = self._held[run, narrowing] = Held(made, now, until)
+                held = self._held[run, narrowing] = Held(contents, now, until)
             self._held.move_to_end((run, narrowing))
             while len(self._held) > KEPT:
                 self._held.popitem(last=False)
@@ -69,10 +69,10 @@ class ViewService:
     async def picture(self, run: str, name: str, narrowing: Narrowing = ALL) -> Picture:
         """One chart of a run; raises `NotFound`."""
         held = await self.contents(run, narrowing)
-        found = held.contents.pictures.get(name)
-        if found is None:
+        picture = held.contents.pictures.get(name)
+        if picture is None:
             raise NotFound(f"run {run} has no view {name!r}", hint=f"GET /v1/runs/{run}/views lists them")
-        return found
+        return picture
 
     async def file(self, run: str, form: Literal["json", "csv"]) -> bytes:
         """All results of the run so far, as a file; raises `NotFound`."""

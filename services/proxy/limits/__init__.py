@@ -1,9 +1,9 @@
-"""Limits beside a key's budget: what else bounds the samples that keys may have answered.
+"""Limits beside a key's budget: further bounds of the samples that keys may have answered.
 
 A limit is one file here with one registered class. Its Lua runs in the script that charges a key, so all
-limits of a request are looked at and charged in the one step that charges the budget.
+limits of a request are checked and charged in the one step that charges the budget.
 """
 
-from services.proxy.limits.base import Ask, Bounds, Limit, limit_kinds, read_limit
+from leakrange.services.proxy.limits.base import Ask, Bounds, Limit, limit_kinds, read_limit
 
 __all__ = ["Ask", "Bounds", "Limit", "limit_kinds", "read_limit"]

@@ -1,4 +1,4 @@
-"""What a kind of limit is, what it may know about a request, and the registry of all of them."""
+"""The base of all limits, the facts of a request that they may use, and their registry."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from leakrange.defences.output import Chain
 from leakrange.registry import Registry, UnknownName
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["Ask", "Bounds", "Limit", "Samples", "limit_kinds", "read_limit"]
@@ -20,17 +21,17 @@ Samples = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 
 @dataclass(frozen=True)
 class Ask:
-    """What a request asks for: so many ``samples`` of an endpoint of a model, for the key of that id."""
+    """The demand of a request: so many ``samples`` of an endpoint of a model, for the key of that id."""
 
     key: str
     model: str
     endpoint: str
     samples: int
     sketches: Sequence[str] = ()
-    """Of its samples, where a limit is ``sketched``."""
+    """Sketches of its samples, where a limit is ``sketched``."""
 
 
-class Limit(BaseModel):
+class Limit(Strict):
     """A limit; its fields are what the operator chooses.
 
     ``script`` is the body of a Lua function that returns the three functions ``check``, ``take`` and
@@ -38,7 +39,7 @@ class Limit(BaseModel):
     ``limit_of(name)``, and in further Redis keys whose names begin with that and a colon: see `further`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     kind: ClassVar[str] = ""
     summary: ClassVar[str] = ""
@@ -46,7 +47,7 @@ class Limit(BaseModel):
     sketched: ClassVar[bool] = False
     """Whether it needs sketches of the samples."""
     transforms: ClassVar[bool] = False
-    """Whether `defend` changes what is released."""
+    """Whether `defend` changes the release."""
 
     def concerns(self, ask: Ask) -> bool:  # noqa: ARG002 - subclasses may need it
         """Whether it bounds such requests at all."""
@@ -54,16 +55,17 @@ class Limit(BaseModel):
 
     @abstractmethod
     def fields(self, ask: Ask) -> Sequence[str | int]:
-        """What the script is given about the request, after the limit's kind and name."""
+        """Arguments of the script about the request, after the limit's kind and name."""
 
     @classmethod
     def further(cls, counted: Sequence[str]) -> Sequence[str]:  # noqa: ARG003 - likewise
-        """What stands behind the colon in the names of its further Redis keys, where the fields of its hash
-        are those ``counted``. They go with the limit; the proxy may not search Redis for them."""
+        """The parts after the colon in the names of its further Redis keys, where the fields of its hash are
+        ``counted``. These keys are deleted with the limit; the proxy may not search Redis for them."""
         return ()
 
-    def defend(self, chain: Chain, told: int, samples: int) -> Chain:  # noqa: ARG002 - likewise
-        """The policy of a request of so many ``samples``, where the script's ``take`` ``told`` a number."""
+    def defend(self, chain: Chain, number: int, samples: int) -> Chain:  # noqa: ARG002 - likewise
+        """The policy of a request of so many ``samples``, where the script's ``take`` returned a
+        ``number``."""
         return chain
 
     def spec(self) -> dict[str, Any]:
@@ -71,7 +73,7 @@ class Limit(BaseModel):
         return {"kind": self.kind, **self.model_dump(mode="json")}
 
 
-limit_kinds: Registry[type[Limit]] = Registry("kind of limit", "services.proxy.limits")
+limit_kinds: Registry[type[Limit]] = Registry("kind of limit", "leakrange.services.proxy.limits")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Bounds:
 
     @classmethod
     def of(cls, limits: Sequence[tuple[str, Limit]], ask: Ask) -> Bounds:
-        """Those of ``limits`` (name and limit) that concern what is asked."""
+        """The bounds of those ``limits`` (name and limit) that concern the request."""
         names, packed = [], list[str | int]()
         for name, limit in limits:
             if limit.concerns(ask):
@@ -97,16 +99,16 @@ NO_BOUNDS = Bounds()
 
 
 def read_limit(spec: dict[str, Any]) -> Limit:
-    """The limit that ``{"kind": ..., parameter: value, ...}`` describes; raises `InvalidInput` with all
+    """The limit of a specification ``{"kind": ..., parameter: value, ...}``. Raises `InvalidInput` with all
     mistakes."""
     parameters = dict(spec)
     kind = parameters.pop("kind", None)
     try:
-        made = limit_kinds[str(kind)]
+        limit = limit_kinds[str(kind)]
     except UnknownName as error:
         raise InvalidInput(str(error), mistakes=[{"path": "kind", "message": str(error)}]) from error
     try:
-        return made.model_validate(parameters)
+        return limit.model_validate(parameters)
     except ValidationError as error:
         mistakes = [
             {"path": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in error.errors()[:50]

@@ -8,21 +8,21 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
+from leakrange.services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
 
 __all__ = ["Colluding"]
 
 
 @limit_kinds.register("colluding")
 class Colluding(Limit):
-    """``samples`` for each key that names the limit; keys that have asked about ``matches`` similar samples
+    """``samples`` for each key that names the limit. Keys that have asked about ``matches`` similar samples
     are one group from then on, and share them.
 
-    Samples are similar where their sketches (`services.proxy.sketches`) differ in at most ``distance`` of 64
-    bits; up to 3 are always found. A sample of a key counts again as a match only after the other has asked
-    for it again. What has been asked is remembered by quarters of its sketch, each with the last key that
-    asked: at most 4 times 65,536 entries of about a hundred bytes. At most 100,000 pairs of keys are under
-    suspicion; beyond, suspicion begins anew. Groups stay until the limit is deleted.
+    Samples are similar where their sketches (`leakrange.services.proxy.sketches`) differ in at most
+    ``distance`` of 64 bits; up to 3 are always found. A sample of a key counts again as a match only after
+    the other key has asked for it again. Queries are remembered by quarters of their sketches, each with the
+    last key that asked: at most 4 times 65,536 entries of about a hundred bytes. At most 100,000 pairs of
+    keys are under suspicion; beyond, suspicion begins anew. Groups stay until the limit is deleted.
     """
 
     kind: ClassVar[str] = "colluding"

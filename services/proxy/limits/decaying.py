@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 from typing_extensions import override
 
 from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.services.proxy.limits.base import Ask, Limit, limit_kinds
 from leakrange.wire.endpoints import RELEASES
-from services.proxy.limits.base import Ask, Limit, limit_kinds
 
 __all__ = ["Decaying"]
 
@@ -45,8 +45,8 @@ class Decayed(Chain):
 @limit_kinds.register("decaying")
 class Decaying(Limit):
     """A key's first ``every`` samples are released with ``decimals`` digits after the point, the next with
-    one less, and so on down to ``least``. It refuses nothing, and leaves uploads as they are, which answer
-    with decisions alone."""
+    one less, and so on down to ``least``. It refuses nothing. It does not change uploads, whose answers are
+    decisions alone."""
 
     kind: ClassVar[str] = "decaying"
     summary: ClassVar[str] = "the more samples a key has had, the fewer decimals its releases have"
@@ -80,11 +80,11 @@ class Decaying(Limit):
         return (ask.key,)
 
     def schedule(self, had: int, samples: int) -> tuple[int, ...]:
-        """The decimals of so many further samples of a key that ``had`` so many."""
+        """The decimals of so many further ``samples`` of a key that ``had`` so many."""
         return tuple(
             max(self.least, self.decimals - number // self.every) for number in range(had, had + samples)
         )
 
     @override
-    def defend(self, chain: Chain, told: int, samples: int) -> Chain:
-        return Decayed(chain.stages, within=chain, decimals=self.schedule(told, samples))
+    def defend(self, chain: Chain, number: int, samples: int) -> Chain:
+        return Decayed(chain.stages, within=chain, decimals=self.schedule(number, samples))

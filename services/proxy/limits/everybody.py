@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
+from leakrange.services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
 
 __all__ = ["Global"]
 

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
+from leakrange.services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
 from leakrange.wire.administration import Endpoint
-from services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
 
 __all__ = ["Weighted"]
 

@@ -1,4 +1,4 @@
-"""A sliding window: samples in the last so many seconds, exactly."""
+"""A sliding window: an exact count of the samples in the last so many seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from services.proxy.limits.base import Ask, Limit, limit_kinds
+from leakrange.services.proxy.limits.base import Ask, Limit, limit_kinds
 
 __all__ = ["Window"]
 

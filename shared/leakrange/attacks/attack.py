@@ -64,15 +64,16 @@ class Inference:
     predicted: NDArray[np.int64]
     scores: NDArray[np.float32]
     learnt: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """By which `AttributeAttack.again` infers from further releases; empty where the attack cannot."""
+    """The arrays with which `AttributeAttack.again` infers from further releases; empty if the attack
+    cannot."""
     panel: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Of an attack that chooses among learners, best first: the ``learner`` (L,) and its ``view`` (L,) of the
-    releases, by name, its ``area`` and log ``loss`` (L,) on held-out records, and its ``scores`` (L, V, S).
-    The ``ranks`` (A, S) of held-out records by the best one, their ``truth`` (A,), and ``group`` (A,) where
-    some resemble each other."""
+    """For an attack that chooses among learners, best first: the ``learner`` (L,) and its ``view`` (L,) of
+    the releases, by name, its ``area`` and log ``loss`` (L,) on held-out records, and its ``scores`` (L, V,
+    S). The ``ranks`` (A, S) of held-out records by the best one, their ``truth`` (A,), and ``group`` (A,)
+    where some resemble each other."""
 
     def of(self, place: int, classes: Sequence[int]) -> Inference:
-        """That of one of several attributes, of which each has so many ``classes``."""
+        """Return the inference about one of several attributes, which have ``classes`` classes each."""
         if len(classes) == 1:
             return self
         first = sum(classes[:place])
@@ -85,7 +86,7 @@ class Attack(ABC):
     ``kind`` names its `leakrange.attacks.kinds.Kind`. ``consumes`` are the releases that it reads,
     ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it. Another
     ``version`` gives other results for the same evidence, so that figures of two are not of one attack. A
-    ``control`` reads nothing of the model: it is what attacks are read beside, and never the strongest.
+    ``control`` reads nothing of the model: it is a baseline for attacks, and never the strongest.
     """
 
     name: ClassVar[str]
@@ -133,7 +134,8 @@ class AttributeAttack(Attack):
 
     @classmethod
     def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
-        """What an attack that ``keeps`` what it learns infers from further releases (V, N) of the same kind,
-        without PyTorch. Raises `InvalidInput` for one that does not, and for releases of another length."""
+        """Infer from further releases (V, N) of the same kind, without PyTorch, with what an attack that
+        ``keeps`` has learnt. Raises `InvalidInput` for an attack that keeps nothing, and for releases of
+        another length."""
         del learnt, observed
         raise InvalidInput(f"the attack {cls.name!r} keeps nothing of what it learns")

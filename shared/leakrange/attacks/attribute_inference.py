@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
-from leakrange.attacks.panel.panel import Chosen, apply, dealt, every_learner, panel, ranks_in_folds
+from leakrange.attacks.panel.panel import ChosenLearner, apply, dealt, every_learner, panel, ranks_in_folds
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
@@ -65,7 +65,7 @@ class AttributeInference(AttributeAttack):
 
     @classmethod
     def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
-        """See `AttributeAttack.again`: what the chosen learner says, in NumPy."""
+        """See `AttributeAttack.again`: the scores of the chosen learner, in NumPy."""
         rows = observed.reshape(len(observed), -1)
         if learnt.get("values", rows.shape[1]) != rows.shape[1]:
             raise InvalidInput(
@@ -76,11 +76,11 @@ class AttributeInference(AttributeAttack):
 
 
 def _panel(
-    evidence: Evidence, best: list[Chosen], scores: list[NDArray[np.float32]]
+    evidence: Evidence, best: list[ChosenLearner], scores: list[NDArray[np.float32]]
 ) -> dict[str, NDArray[Any]]:
     """See `Inference.panel`."""
     labels, group = evidence.auxiliary_labels, evidence.auxiliary_group
-    told = {
+    panel = {
         "learner": np.array([each.learner.name for each in best]),
         "view": np.array([each.view.name for each in best]),
         "area": np.array([each.area for each in best]),
@@ -89,4 +89,4 @@ def _panel(
         "ranks": ranks_in_folds(best[0].held_out, dealt(labels, group, evidence.seed)),
         "truth": labels,
     }
-    return told if group is None else told | {"group": group}
+    return panel if group is None else panel | {"group": group}

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.metrics import softmax
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ FEWEST = 20
 FOLDS = 5
 SMALLEST_BATCH, LARGEST_BATCH = 8, 100
 STEPS = 10
-"""An epoch over few records still makes so many steps (as far as the smallest batch allows)."""
+"""The least number of steps of an epoch, even over few records (as far as the smallest batch allows)."""
 PATIENCE = 15
 WEIGHT_DECAY = 1e-2
 """Without it G falls ten points behind logistic regression on a ``features`` release; on logits it changes
@@ -43,18 +44,16 @@ nothing."""
 LEAK = 0.01
 """The slope of the nets' LeakyReLU below 0."""
 CLIP = 10.0
-"""Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing
-by their size."""
+"""Standardised inputs are cut at this many deviations, so that victims far from all auxiliary records decide
+nothing by their size."""
 
 
-class AttributeInferenceParameters(BaseModel):
+class AttributeInferenceParameters(Strict):
     """The attribute, the number of labelled records and whose they are, how often the averaging attacker
     repeats a query, and the training of G.
 
     ``records``: "auxiliary" records are the attacker's own; with "train" the attacker has the records that
     the model was trained on, as the party who trained it does (HBC Section 5.1.4)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 500
@@ -141,7 +140,7 @@ def fitted_nets(
     from leakrange.nets.decoder import AttackNet
     from leakrange.nets.optimisers import Adam
     from leakrange.nets.stacked import StackedAttackNets
-    from leakrange.providers.loop import Selection
+    from leakrange.providers.loop import EpochSelection
 
     count = len(labels)
     folds = FOLDS if fold is None else int(fold.max()) + 1
@@ -167,7 +166,7 @@ def fitted_nets(
             logits = nets(releases.expand(folds, -1, -1))
         return float(cross_entropy(logits[held], labels.expand(folds, -1)[held]))
 
-    kept: Selection[dict[str, Tensor]] = Selection()
+    kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
     kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
     for epoch in range(1, parameters.epochs + 1):
         nets.train()
@@ -184,7 +183,7 @@ def fitted_nets(
 
 
 def arrays_of(nets: StackedAttackNets) -> dict[str, NDArray[Any]]:
-    """What `forward` applies: ``weight0``, ``bias0`` and so on, layer by layer."""
+    """The arrays that `forward` applies: ``weight0``, ``bias0`` and so on, layer by layer."""
     arrays: dict[str, NDArray[Any]] = {}
     for number, (weight, bias) in enumerate(zip(nets.weights, nets.biases, strict=True)):
         arrays |= {f"weight{number}": weight.detach().numpy(), f"bias{number}": bias.detach().numpy()}
@@ -217,7 +216,7 @@ def standardised(
 
 
 def check_evidence(evidence: Evidence) -> None:
-    """Raises `InvalidInput` for evidence from which no net can learn, or by which none can be judged."""
+    """Raise `InvalidInput` for evidence from which no net can learn, or by which none can be judged."""
     auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
     if auxiliary.ndim < 2 or auxiliary.shape[1:] != observed.shape[1:]:
         raise InvalidInput(

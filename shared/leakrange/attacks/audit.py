@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.jobs.audit import Attribute, AuditPlan, ViciousnessSettings
 from leakrange.jobs.recipe import DataSpec
+from leakrange.strict import Strict
 
-__all__ = ["Audit", "AuditParameters"]
+__all__ = ["AuditParameters", "TrainingAudit"]
 
 
-class AuditParameters(BaseModel):
+class AuditParameters(Strict):
     """What `AuditPlan` says of them. With ``sensitive`` outputs are also searched for that attribute."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     labelled: Annotated[int, Field(ge=20, le=100_000)] = 500
     labelled_from: Literal["auxiliary", "test"] = "auxiliary"
@@ -32,7 +31,7 @@ class AuditParameters(BaseModel):
 
 
 @attacks.register("audit")
-class Audit(Attack):
+class TrainingAudit(Attack):
     """The auditor downloads the model as any user does, and trains a copy of it further for its task alone.
     How far its outputs move tells whether it was trained for something else."""
 

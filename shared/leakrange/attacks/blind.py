@@ -1,4 +1,4 @@
-"""A blind classifier: members told from others by the records themselves, without any model."""
+"""A blind classifier: it tells members from others by the records alone, without any model."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.imputation import even_parts
 from leakrange.metrics.roc import auc
+from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Blind", "blind_scores", "pooled"]
 
-GRID = {"picture": 6, "series": 16}
-"""Into how many parts each side is cut of what has sides."""
+GRID = {2: 6, 1: 16}
+"""The number of parts into which each side is cut, by the number of sides of a sample."""
 COLUMNS = 256
-"""Most entries of a row that are read one by one."""
+"""The largest number of entries of a row that are read one by one."""
 CHUNK = 512
 MOST = 4_000
-"""Most records that a classifier is fitted on."""
+"""The largest number of records that a classifier is fitted on."""
 SEED = 0
 
 
-class BlindParameters(BaseModel):
+class BlindParameters(Strict):
     """None: it is the same beside every attack."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @attacks.register("blind")
@@ -53,26 +52,29 @@ class Blind(Attack):
 def blind_scores(
     rows: NDArray[np.floating], members: NDArray[np.bool_], group: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The probability of each record (N,) to be one of the ``members`` (N,), from its ``rows`` (N, F), and
-    the fold (N,) without which the classifier was fitted that gave it. A ``group`` (N,) is in one fold. It is
-    one half where all other records are members, or none is."""
+    """The probability (N,) that each record is one of the ``members`` (N,), from its ``rows`` (N, F), and the
+    fold (N,) of each record, whose classifier was fitted on the other folds. All records of a ``group`` (N,)
+    are in one fold. The probability is one half where all other records are members, or none is."""
     fold = even_parts(members, group, SEED)
     scores = np.full(len(rows), 0.5)
     for each in np.unique(fold):
         others = np.flatnonzero(fold != each)
         others = others[:: -(-len(others) // MOST)]
         if 0 < members[others].sum() < len(others):
-            scores[fold == each] = _told(rows[others], members[others], group[others], rows[fold == each])
+            scores[fold == each] = _by_the_better(
+                rows[others], members[others], group[others], rows[fold == each]
+            )
     return scores, fold
 
 
-def _told(
+def _by_the_better(
     rows: NDArray[np.floating],
     members: NDArray[np.bool_],
     group: NDArray[np.integer],
     asked: NDArray[np.floating],
 ) -> NDArray[np.float64]:
-    """The probabilities of the rows that are ``asked`` about, by the classifier that is better on a part."""
+    """The probabilities of the rows that are ``asked`` about, by the classifier that is better on a held-out
+    part."""
     held = even_parts(members, group, SEED) == 0
     sides = [members[part] for part in (held, ~held)]
     if any(side.all() or not side.any() for side in sides):
@@ -93,32 +95,32 @@ def _likely(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    found = (
+    classifier = (
         HistGradientBoostingClassifier(max_iter=60, max_depth=3, early_stopping=False, random_state=SEED)
         if boosted
         else make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
     )
-    found.fit(rows, members)
-    return np.asarray(found.predict_proba(asked)[:, 1])
+    classifier.fit(rows, members)
+    return np.asarray(classifier.predict_proba(asked)[:, 1])
 
 
 def pooled(values: NDArray[Any], spec: SampleSpec) -> NDArray[np.float32]:
-    """What is read of samples (N, *shape): rows (N, F). Of a table or a vector all entries, or the means of
-    256 spans of them; of a picture or series mean and deviation of each channel in each part of a grid, and
-    how much neighbours differ."""
+    """The features (N, F) of samples (N, *shape). Samples without sides, such as rows of a table, give all
+    entries, or the means of 256 spans of them. Pictures and series give the mean and deviation of each
+    channel in each part of a grid, and how much neighbours differ."""
     parts = [_pooled(values[start : start + CHUNK], spec) for start in range(0, len(values), CHUNK)]
     return np.concatenate(parts)
 
 
 def _pooled(values: NDArray[Any], spec: SampleSpec) -> NDArray[np.float32]:
     scaled = values / np.asarray(spec.scale, dtype=np.float32) + np.asarray(spec.offset, dtype=np.float32)
-    if spec.encoding not in GRID:
+    if not spec.sides:
         return _means(scaled, (1,), COLUMNS).astype(np.float32)
-    axes = tuple(range(1, scaled.ndim - 1))
-    means, squares = (_means(each, axes, GRID[spec.encoding]) for each in (scaled, scaled**2))
+    axes, parts = tuple(range(1, scaled.ndim - 1)), GRID[len(spec.sides)]
+    means, squares = (_means(each, axes, parts) for each in (scaled, scaled**2))
     rough = [np.abs(np.diff(scaled, axis=axis)).mean(axis=axes) for axis in axes]
-    told = [means, np.sqrt(np.maximum(squares - means**2, 0.0)), *rough]
-    return np.concatenate([each.reshape(len(values), -1) for each in told], axis=1).astype(np.float32)
+    features = [means, np.sqrt(np.maximum(squares - means**2, 0.0)), *rough]
+    return np.concatenate([each.reshape(len(values), -1) for each in features], axis=1).astype(np.float32)
 
 
 def _means(values: NDArray[np.floating], axes: tuple[int, ...], parts: int) -> NDArray[np.floating]:

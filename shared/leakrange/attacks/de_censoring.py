@@ -19,7 +19,7 @@ from leakrange.attacks.attribute_inference import (
 )
 from leakrange.attacks.panel.panel import dealt
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
-from leakrange.jobs.recipe import NetSpec
+from leakrange.jobs.net_choice import NetChoice
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["DeCensoring"]
 
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Of the linear map that T begins with; the records that it does not learn from choose."""
+"""Penalties of the linear map that T begins with; held-out records choose one."""
 BATCH = 64
 PATIENCE = 10
 CLIP = 10.0
-"""Standardised releases are cut at so many deviations, as `attribute_inference` does."""
+"""Standardised releases are cut at this many deviations, as `attribute_inference` does."""
 
 
 class DeCensoringParameters(AttributeInferenceParameters):
@@ -42,7 +42,7 @@ class DeCensoringParameters(AttributeInferenceParameters):
     the kind of sample; ``epochs`` and ``lr`` are of each of its three trainings."""
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 500
-    net: NetSpec | None = None
+    net: NetChoice | None = None
 
 
 @attacks.register("de-censoring")
@@ -74,8 +74,8 @@ class DeCensoring(AttributeInference):
         features = self._features(evidence)
         with seeded(evidence.seed):
             seen, observed = self._transformed(evidence, features)
-        found = super().infer(replace(evidence, auxiliary=seen, observed=observed, release="features"))
-        return replace(found, learnt={})  # what was learnt last reads no releases, but T's output
+        inference = super().infer(replace(evidence, auxiliary=seen, observed=observed, release="features"))
+        return replace(inference, learnt={})  # what was learnt last reads no releases, but T's output
 
     def _features(self, evidence: Evidence) -> NDArray[np.float32]:
         """E(x) of the attacker's samples (A, F)."""
@@ -93,7 +93,7 @@ class DeCensoring(AttributeInference):
     def _transformed(
         self, evidence: Evidence, features: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What T predicts of the auxiliary releases (A, F), each by the T that has not seen it, and of the
+        """T's predictions for the auxiliary releases (A, F), each by the T that has not seen it, and for the
         victims' (V, F); standardised, as features are."""
         import torch
 
@@ -111,30 +111,32 @@ class DeCensoring(AttributeInference):
                 victims += net(observed) / folds
         return seen.numpy(), victims.numpy()
 
-    def _fitted(self, own: Tensor, target: Tensor, held: Tensor, truth: Tensor) -> Regressor:
-        """T by least squares, of the epoch that did best on the ``held`` releases."""
+    def _fitted(self, lessons: Tensor, target: Tensor, held: Tensor, truth: Tensor) -> Regressor:
+        """Fit T by least squares; return it as of the epoch that did best on the ``held`` releases."""
         import torch
         from torch.nn.functional import mse_loss
 
         from leakrange.jobs.recipe import Schedule
         from leakrange.nets.regressor import Regressor
-        from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer
+        from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
 
-        net = Regressor(own.shape[1], target.shape[1])
+        net = Regressor(lessons.shape[1], target.shape[1])
 
         def held_out_loss() -> float:
             net.eval()
             with torch.inference_mode():
                 return float(mse_loss(net(held), truth))
 
-        kept: Selection[dict[str, Tensor]] = Selection()
+        kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
         kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
         for penalty in PENALTIES:
-            net.start_from(own, target, penalty)
+            net.start_from(lessons, target, penalty)
             kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
         net.load_state_dict(kept.state)
         schedule = Schedule(epochs=self.parameters.epochs, batch=BATCH, lr=self.parameters.lr)
-        trainer = Trainer(Fitted(net, mse_loss, schedule), Lessons(own, target), batch=min(BATCH, len(own)))
+        trainer = Trainer(
+            FittedNet(net, mse_loss, schedule), Lessons(lessons, target), batch=min(BATCH, len(lessons))
+        )
         for epoch in range(1, self.parameters.epochs + 1):
             trainer.epoch()
             kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
@@ -145,7 +147,8 @@ class DeCensoring(AttributeInference):
 
 
 def _standardised(by: NDArray[np.float32], *arrays: NDArray[np.float32]) -> list[Tensor]:
-    """The rows of each array, by the means and deviations of ``by``; what never changed there becomes 0."""
+    """Standardise the rows of each array by the means and deviations of ``by``; what never changed there
+    becomes 0."""
     import torch
 
     rows = by.reshape(len(by), -1)

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.strict import Strict
 
 __all__ = ["Distillation", "DistillationParameters"]
 
 FEWEST = 50
 
 
-class DistillationParameters(BaseModel):
+class DistillationParameters(Strict):
     """The student and its training.
 
     ``auxiliary``: the largest number of the user's own unlabelled records to query; its data and its budget
@@ -30,8 +31,6 @@ class DistillationParameters(BaseModel):
     that users are like them. Or it runs the student, which users have given it or which is published, on
     these records, and takes the cut that is right most often ("records").
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 100_000
     more: str | None = None

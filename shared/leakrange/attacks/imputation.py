@@ -7,24 +7,23 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.data import names
 from leakrange.data.splits import shuffled, stream
+from leakrange.strict import Strict
 
 __all__ = ["Imputation", "even_parts", "imputed"]
 
 FOLDS = 5
 WEIGHT = 4.0
-"""How many users the guess from fewer attributes counts for, among those who are alike in one more."""
+"""The weight of the guess from one attribute less, as a number of users who are alike in one more."""
 
 
-class ImputationParameters(BaseModel):
+class ImputationParameters(Strict):
     """The hidden attribute; and the attributes that are ``public`` of everybody, besides the target."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     public: Annotated[tuple[str, ...], BeforeValidator(names)] = ()
@@ -59,19 +58,19 @@ def imputed(
     They are shares among the users who are alike in all that is known, drawn towards the shares among those
     who are alike in one attribute less, the last one; and so on to the shares of all.
     """
-    found = np.empty((len(hidden), classes))
+    probabilities = np.empty((len(hidden), classes))
     for each in np.unique(fold):
         others = fold != each
-        told = np.full_like(found, 1.0 / classes)
+        shares = np.full_like(probabilities, 1.0 / classes)
         alike = np.zeros(len(hidden), dtype=np.int64)
         for attribute in (alike, *known):
             _, value = np.unique(attribute, return_inverse=True)
             _, alike = np.unique(alike * len(hidden) + value, return_inverse=True)
             counts = np.zeros((int(alike.max()) + 1, classes))
             np.add.at(counts, (alike[others], hidden[others]), 1.0)
-            told = (counts[alike] + WEIGHT * told) / (counts.sum(axis=1)[alike, np.newaxis] + WEIGHT)
-        found[~others] = told[~others]
-    return found
+            shares = (counts[alike] + WEIGHT * shares) / (counts.sum(axis=1)[alike, np.newaxis] + WEIGHT)
+        probabilities[~others] = shares[~others]
+    return probabilities
 
 
 def even_parts(
@@ -83,9 +82,9 @@ def even_parts(
     most of its samples.
     """
     index = np.arange(len(classes)) if group is None else np.unique(group, return_inverse=True)[1]
-    _, own = np.unique(classes, return_inverse=True)
-    counts = np.zeros((int(index.max()) + 1, int(own.max()) + 1))
-    np.add.at(counts, (index, own), 1.0)
+    _, class_index = np.unique(classes, return_inverse=True)
+    counts = np.zeros((int(index.max()) + 1, int(class_index.max()) + 1))
+    np.add.at(counts, (index, class_index), 1.0)
     mostly = counts.argmax(axis=1)
     folds = int(np.clip(np.unique(mostly, return_counts=True)[1].min(), 2, FOLDS))
     order = shuffled(stream(seed, "control"), len(mostly))

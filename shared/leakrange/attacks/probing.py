@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Inference, Knowledge
@@ -23,7 +22,9 @@ from leakrange.attacks.panel.nets import Perceptron
 from leakrange.attacks.panel.panel import dealt, panel, ranks_in_folds, tell_apart
 from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
+from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import NetSpec
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,18 +37,16 @@ __all__ = ["Probing", "ProbingParameters"]
 
 FEWEST = 50
 WEIGHT_DECAY = 1e-4
-MEDIUM = MappingProxyType({"picture": "conv-2d", "series": "conv-1d", "table": "mlp", "vector": "mlp"})
-"""The net by the encoding of samples, where none is named."""
 NET = "the paper’s net"
-"""What the net is called among the learners of the panel."""
+"""The name of the net among the learners of the panel."""
 WIDEST = 512
-"""Of longer samples logistic regression and boosted trees read so many numbers."""
+"""The largest number of a sample's values that logistic regression and boosted trees read."""
 TOGETHER = "together"
-"""The name beside the weights of how draws are put together: 0 by classifying their mean, 1 by multiplying
-what is said of each."""
+"""The name, beside the weights, of the array that says how draws are combined: 0 by classifying their mean, 1
+by multiplying the probabilities of each."""
 
 
-class ProbingParameters(BaseModel):
+class ProbingParameters(Strict):
     """The attributes by their roles, the number of records and whose they are, how often the averaging
     attacker repeats a query, and the classifier's net and training.
 
@@ -57,15 +56,13 @@ class ProbingParameters(BaseModel):
     of which the protector had a part ("pool"). ``net``: by default a small one for the kind of sample.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     private: Names | None = None
     useful: Names | None = None
     general: Names | None = None
     auxiliary: Annotated[int, Field(ge=FEWEST, le=1_000_000)] = 1000
     records: Literal["auxiliary", "train", "pool"] = "auxiliary"
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
-    net: NetSpec | None = None
+    net: NetChoice | None = None
     epochs: Annotated[int, Field(ge=1, le=10_000)] = 30
     batch: Annotated[int, Field(ge=8, le=4096)] = 64
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
@@ -104,8 +101,8 @@ class Probing(Attack):
 
     def net(self, spec: SampleSpec) -> NetSpec:
         """The net for samples of ``spec``."""
-        chosen: NetSpec | None = self.parameters.net
-        return chosen or NetSpec(name=MEDIUM[spec.encoding])
+        chosen: NetChoice = self.parameters.net or NetChoice()
+        return chosen.of(spec, "probe")
 
     def training(self) -> dict[str, Any]:
         """The parameters that decide what `fit` learns from the same lessons."""
@@ -136,17 +133,17 @@ class Probing(Attack):
 
         _check(draws, labels, classes, spec)
         held_out = torch.from_numpy(_held_out(dealt(labels, group, seed), labels))
-        held, own = torch.nonzero(held_out).flatten(), torch.nonzero(~held_out).flatten()
+        held, learning = torch.nonzero(held_out).flatten(), torch.nonzero(~held_out).flatten()
         with seeded(seed):
             mean = _mean(draws)
             ways: list[Sequence[NDArray[np.float32]]] = [[mean]] if len(draws) == 1 else [[mean], draws]
-            learned = [self._learned(way, labels, classes, spec, own, held) for way in ways]
+            learned = [self._learned(way, labels, classes, spec, learning, held) for way in ways]
         truth = torch.from_numpy(labels)[held]
 
         def right(which: int) -> tuple[float, float]:
-            """And of two that are right as often, the one that is surer of what is true."""
-            said = _said_together(learned[which], [draw[held] for draw in ways[which]])
-            return float((said.argmax(1) == truth).float().mean()), -float(nll_loss(said, truth))
+            """Rank a way by its accuracy; of two equals, the one that is surer of the truth is better."""
+            logs = _joint_log_probabilities(learned[which], [draw[held] for draw in ways[which]])
+            return float((logs.argmax(1) == truth).float().mean()), -float(nll_loss(logs, truth))
 
         best = max(range(len(ways)), key=right)
         state = {name: value.numpy() for name, value in learned[best].state_dict().items()}
@@ -158,7 +155,7 @@ class Probing(Attack):
         labels: NDArray[np.int64],
         classes: int,
         spec: SampleSpec,
-        own: Tensor,
+        learning: Tensor,
         held: Tensor,
     ) -> Classifier:
         """The net of the best epoch; each epoch learns from another of the draws."""
@@ -168,25 +165,25 @@ class Probing(Attack):
         from leakrange.jobs.recipe import OptimiserSpec, Schedule
         from leakrange.nets.classifier import to_input
         from leakrange.nets.optimisers import optimiser
-        from leakrange.providers.loop import Selection
+        from leakrange.providers.loop import EpochSelection
 
-        given, told = self.parameters, torch.from_numpy(labels)
+        given, truth = self.parameters, torch.from_numpy(labels)
         decay = OptimiserSpec(name="adamw", weight_decay=WEIGHT_DECAY)
         schedule = Schedule(
             epochs=given.epochs, batch=given.batch, lr=given.lr, decay="cosine", optimiser=decay
         )
         net = self._built(spec, classes)
         descent = optimiser(net.parameters(), schedule)
-        kept: Selection[dict[str, Tensor]] = Selection()
+        kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
         for epoch in range(given.epochs):
             descent.lr = descent.initial * schedule.share(epoch)
             draw = draws[epoch % len(draws)]
             samples = torch.from_numpy(draw)
             net.train()
-            for part in torch.split(own[torch.randperm(len(own))], given.batch):
+            for part in torch.split(learning[torch.randperm(len(learning))], given.batch):
                 if len(part) > 1:  # batch norm wants more than one sample
-                    descent.descend(cross_entropy(net(to_input(samples[part], spec)), told[part]))
-            loss = float(nll_loss(_said(net, draw[held.numpy()]), told[held]))
+                    descent.descend(cross_entropy(net(to_input(samples[part], spec)), truth[part]))
+            loss = float(nll_loss(_log_probabilities(net, draw[held.numpy()]), truth[held]))
             kept.offer(epoch + 1, -loss, lambda: copy.deepcopy(net.state_dict()))
         net.load_state_dict(kept.state)
         return net
@@ -198,13 +195,13 @@ class Probing(Attack):
         classes: int,
         spec: SampleSpec,
     ) -> Inference:
-        """What the classifier of that ``state`` says of samples, of which there are one or more ``draws`` (V,
-        *shape). Raises `InvalidInput` for samples of another shape."""
+        """The inference of the classifier of that ``state`` about samples, from one or more ``draws`` (V,
+        *shape) of them. Raises `InvalidInput` for samples of another shape."""
         if any(draw.shape[1:] != spec.shape or not np.isfinite(draw).all() for draw in draws):
             raise InvalidInput(f"observed samples must be finite, and of shape {spec.shape}")
         net = self.classifier(state, classes, spec)
         way = draws if state[TOGETHER] else [_mean(draws)]
-        scores = _said_together(net, way).exp().numpy()
+        scores = _joint_log_probabilities(net, way).exp().numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), scores)
 
     def panel(
@@ -238,7 +235,7 @@ class Probing(Attack):
         scores = [each.scores(victims) for each in others]
         scores.insert(place, self.infer(state, observed, classes, spec).scores)
         loss = -net[np.arange(len(truth)), truth].mean()
-        told = {
+        panel_arrays = {
             "learner": np.insert(np.array([each.learner.name for each in others], dtype="U64"), place, NET),
             "view": np.insert(np.array([each.view.name for each in others], dtype="U64"), place, "raw"),
             "area": np.insert([each.area for each in others], place, area),
@@ -247,7 +244,7 @@ class Probing(Attack):
             "ranks": ranks_in_folds(net, at_once) if first else ranks_in_folds(others[0].held_out, fold),
             "truth": truth if first else labels,
         }
-        return told if group is None else told | {"group": group[held] if first else group}
+        return panel_arrays if group is None else panel_arrays | {"group": group[held] if first else group}
 
     def classifier(self, state: Mapping[str, NDArray[Any]], classes: int, spec: SampleSpec) -> Classifier:
         """The classifier of that ``state``, in eval mode."""
@@ -278,17 +275,18 @@ def _learners() -> list[Learner]:
 
 
 def _held_out(fold: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The records (A,) of the fold that no net learns from: of those with most classes, the smallest."""
+    """Mark the records (A,) of the fold that no net learns from: among folds with most classes, the
+    smallest."""
     parts = [fold == number for number in range(int(fold.max()) + 1)]
     return min(parts, key=lambda part: (-len(np.unique(labels[part])), int(part.sum())))
 
 
 def _mean(draws: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = np.mean(draws, axis=0, dtype=np.float32)
-    return found
+    mean: NDArray[np.float32] = np.mean(draws, axis=0, dtype=np.float32)
+    return mean
 
 
-def _said(net: Classifier, samples: NDArray[np.float32]) -> Tensor:
+def _log_probabilities(net: Classifier, samples: NDArray[np.float32]) -> Tensor:
     """Log-probabilities (B, classes)."""
     import torch
 
@@ -297,11 +295,11 @@ def _said(net: Classifier, samples: NDArray[np.float32]) -> Tensor:
     return logits_of(net, torch.from_numpy(samples)).log_softmax(1)
 
 
-def _said_together(net: Classifier, draws: Sequence[NDArray[np.float32]]) -> Tensor:
+def _joint_log_probabilities(net: Classifier, draws: Sequence[NDArray[np.float32]]) -> Tensor:
     """Log-probabilities (V, classes) by all draws of each sample."""
     import torch
 
-    return torch.stack([_said(net, draw) for draw in draws]).sum(dim=0).log_softmax(dim=1)
+    return torch.stack([_log_probabilities(net, draw) for draw in draws]).sum(dim=0).log_softmax(dim=1)
 
 
 def _check(

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge, Pairs, ReconstructionAttack
 from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
 from leakrange.registry import unknown
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,26 +26,24 @@ __all__ = ["Reconstruction"]
 
 FEWEST = 50
 HELD = 5
-"""One in so many records is held out, to choose the epoch."""
+"""One in this many records is held out, to choose the epoch."""
 SMALLEST_BATCH, LARGEST_BATCH = 8, 64
 STEPS = 10
-"""An epoch over few records still makes so many steps (as far as the smallest batch allows)."""
+"""The least number of steps of an epoch, even over few records (as far as the smallest batch allows)."""
 PATIENCE = 15
 LEAST = np.float32(1e-30)
 """Probabilities are held above this where their logarithm is taken."""
 CLIP = 10.0
-"""Standardised inputs are cut at so many deviations, as `attribute_inference` does."""
+"""Standardised inputs are cut at this many deviations, as `attribute_inference` does."""
 
 
-class ReconstructionParameters(BaseModel):
+class ReconstructionParameters(Strict):
     """The number of records and whose they are, how often the averaging attacker repeats a query, the net G
     and its training.
 
     ``records``: "auxiliary" records are the attacker's own; with "train" the attacker has the records that
     the model was trained on, as the party who trained it does. Such a party that knows a defence can so train
     its decoder again on defended outputs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 1000
     records: Literal["auxiliary", "train"] = "auxiliary"
@@ -111,33 +110,33 @@ class Reconstruction(ReconstructionAttack):
         return cast(NDArray[np.float32], drawn.contiguous().numpy())
 
     def _fit(self, releases: Tensor, pictures: Tensor, spec: SampleSpec) -> nn.Module:
-        """G of the best epoch, in eval mode."""
+        """Fit G; return it as of the best epoch, in eval mode."""
         import torch
 
         from leakrange.jobs.recipe import Schedule
         from leakrange.nets.about_mean import AboutMean
-        from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer
+        from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
         from leakrange.providers.reconstruction_loss import reconstruction_loss
 
         chosen, weights, epochs = self.parameters.decoder, self.parameters.loss, self.parameters.epochs
-        held, own = torch.randperm(len(releases)).tensor_split([len(releases) // HELD])
-        batch = min(LARGEST_BATCH, max(SMALLEST_BATCH, len(own) // STEPS))
+        held, learning = torch.randperm(len(releases)).tensor_split([len(releases) // HELD])
+        batch = min(LARGEST_BATCH, max(SMALLEST_BATCH, len(learning) // STEPS))
         drawing = reconstructors[chosen.name].build(spec, releases.shape[1], chosen.width)
-        net = AboutMean(drawing, pictures[own].mean(dim=0))
+        net = AboutMean(drawing, pictures[learning].mean(dim=0))
 
-        def loss(found: Tensor, samples: Tensor) -> Tensor:
-            return reconstruction_loss(found, samples, weights)
+        def loss(drawn: Tensor, samples: Tensor) -> Tensor:
+            return reconstruction_loss(drawn, samples, weights)
 
         def held_out_loss() -> float:
             net.eval()
             with torch.inference_mode():
                 return float(loss(net(releases[held]), pictures[held]))
 
-        kept: Selection[dict[str, Tensor]] = Selection()
+        kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
         with net.blank():
             kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
-        trainee = Fitted(net, loss, Schedule(epochs=epochs, batch=batch, lr=self.parameters.lr))
-        trainer = Trainer(trainee, Lessons(releases[own], pictures[own]), batch=batch)
+        trainee = FittedNet(net, loss, Schedule(epochs=epochs, batch=batch, lr=self.parameters.lr))
+        trainer = Trainer(trainee, Lessons(releases[learning], pictures[learning]), batch=batch)
         for epoch in range(1, epochs + 1):
             trainer.epoch()
             kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.strict import Strict
 
 __all__ = ["ViciousDecoder"]
 
 
-class ViciousDecoderParameters(BaseModel):
+class ViciousDecoderParameters(Strict):
     """None: everything was fixed when the provider was trained."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @attacks.register("vicious-decoder")

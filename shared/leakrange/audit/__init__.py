@@ -1,4 +1,4 @@
-"""Examining models without trusting who made them: from what they release, and how they take to training.
+"""Audits of models whose makers are not trusted, by their releases and by their response to training.
 
 `viciousness` and `curiosity` train nets and import torch; nothing here does by itself.
 """

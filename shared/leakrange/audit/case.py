@@ -1,4 +1,4 @@
-"""What an examiner has on the table: the model, and samples with the labels that it is claimed to predict."""
+"""The material of an audit: the model, and samples with the labels that it is claimed to predict."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FEWEST = 20
 
 @dataclass(frozen=True)
 class Case:
-    """``labelled`` and ``test`` are places in ``data``; ``labels`` the target's (N,), of several (N, heads),
-    -1 where unknown."""
+    """A model and its samples. ``labelled`` and ``test`` are indices into ``data``; ``labels`` are the
+    target's (N,), of several targets (N, heads), -1 where unknown."""
 
     classifier: Classifier
     plan: AuditPlan
@@ -35,68 +35,68 @@ class Case:
     labelled: NDArray[np.int64]
     test: NDArray[np.int64]
 
-    def values(self, places: NDArray[np.int64]) -> NDArray[Any]:
-        """The samples of these places."""
-        return self.data.values[places]
+    def values(self, indices: NDArray[np.int64]) -> NDArray[Any]:
+        """The samples of these indices."""
+        return self.data.values[indices]
 
 
 def case_of(classifier: Classifier, config: ClassifierConfig, plan: AuditPlan) -> Case:
     """Draw the samples of a plan for a model with that config.
 
-    Takes all there are where there are fewer than the plan asks for. Raises `InvalidInput` for a data set
-    that does not have the model's task, for samples of another form, and where fewer than 20 are left.
+    Where there are fewer than the plan asks for, all are taken. Raises `InvalidInput` for a data set that
+    does not have the model's task, for samples of another form, and where fewer than 20 are left.
     """
     try:
-        there = datasets[plan.data.name].attributes
+        attributes = datasets[plan.data.name].attributes
     except UnknownName as error:
         raise InvalidInput(str(error)) from error
-    named = _task(plan.data.name, there, config)  # before anything is loaded
+    targets = _task(plan.data.name, attributes, config)  # before anything is loaded
     data = load(plan.data)
-    labels = [data.labels[name] for name in named]
+    labels = [data.labels[name] for name in targets]
     if data.spec != config.input:
         raise InvalidInput(
-            f"the model takes {_told(config.input)}; {plan.data.name!r} gives {_told(data.spec)}",
+            f"the model takes {_form(config.input)}; {plan.data.name!r} gives {_form(data.spec)}",
             hint="audit it with the data set, and at the picture size, that it is for",
         )
     known = np.all([each >= 0 for each in labels], axis=0)
     labelled = _drawn(data, known, plan.labelled_from, plan.labelled, plan.seed)
-    known[labelled] = False  # none is both trained on and looked at
+    known[labelled] = False  # no sample is both trained on and tested
     test = _drawn(data, known, TEST_FROM, plan.test, plan.seed)
     joined = labels[0] if config.heads is None else np.stack(labels, axis=1)
     return Case(classifier, plan, data, joined, labelled, test)
 
 
 def _task(data: str, attributes: Mapping[str, Attribute], config: ClassifierConfig) -> list[str]:
-    """What the model says that it predicts, if the data set of that name has it with as many classes."""
-    named = [config.target] if config.heads is None else config.target.split(", ")
-    missing = [name for name in named if name not in attributes]
+    """The model's targets. Raises `InvalidInput` unless the data set has them, with as many classes."""
+    targets = [config.target] if config.heads is None else config.target.split(", ")
+    missing = [name for name in targets if name not in attributes]
     if missing:
         raise InvalidInput(
             f"the model predicts {config.target[:200]!r}, and {data!r} has no labels of "
             f"{', '.join(missing)[:200]!r}; it has: {', '.join(sorted(attributes))}",
             hint="audit a model with a data set that has labels of its task",
         )
-    sizes = tuple(len(attributes[name].classes) for name in named)
+    sizes = tuple(len(attributes[name].classes) for name in targets)
     if sizes != (config.heads or (len(config.classes),)):
         raise InvalidInput(
             f"the model has {config.heads or len(config.classes)} classes of {config.target[:200]!r}, and "
             f"{data!r} has {', '.join(map(str, sizes))}",
             hint="it was made for another data set",
         )
-    return named
+    return targets
 
 
 def _drawn(data: Samples, known: NDArray[np.bool_], part: str, most: int, seed: int) -> NDArray[np.int64]:
-    there = data.where(part)
-    there = there[known[there]]
-    if len(there) < FEWEST:
+    indices = data.where(part)
+    indices = indices[known[indices]]
+    if len(indices) < FEWEST:
         raise InvalidInput(
-            f"{data.name!r} has {len(there)} {part} samples with labels, and an audit needs {FEWEST}",
+            f"{data.name!r} has {len(indices)} {part} samples with labels, and an audit needs {FEWEST}",
             hint="raise the data set's share of auxiliary samples, or its limit; or draw labelled samples "
             "from 'test' (labelled_from)",
         )
-    return there[shuffled(stream(seed, f"audit {part}"), len(there))[:most]]
+    return indices[shuffled(stream(seed, f"audit {part}"), len(indices))[:most]]
 
 
-def _told(spec: Any) -> str:
+def _form(spec: Any) -> str:
     return f"{spec.encoding} samples of shape {spec.shape}"

@@ -1,5 +1,5 @@
-"""The curiosity audit (HBC Section 6.1): what a model's outputs tell of a sensitive attribute, found out by
-an examiner who has samples with that attribute."""
+"""The curiosity audit (HBC Section 6.1): an examiner with samples of a sensitive attribute measures how much
+of it a model's outputs tell."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ __all__ = ["Curiosity", "curiosity"]
 
 @dataclass(frozen=True)
 class Curiosity:
-    """How well an attack reads the attribute from ``tested`` outputs, beside what the decisions tell.
+    """Accuracy with which an attack reads the attribute from ``tested`` outputs, beside that of the
+    decisions.
 
-    auc: of the attack's scores; of more than two classes the mean of one against the rest. by_decision: the
-    same of guessing by the model's decisions alone, at least .5. beyond: the first less the second, in
-    [-1, 1], with its paired 95 % interval (`leakrange.metrics.controls.excess`): what a target has to do with
-    the attribute is no curiosity. constant: whether the attack gave everybody the same score, so that nothing
-    follows. accuracy: how often it guesses right, and majority: the share of the attribute's most frequent
+    auc: of the attack's scores; of more than two classes the mean of one against the rest. by_decision: that
+    of guessing by the model's decisions alone, at least .5. beyond: the first less the second, in [-1, 1],
+    with its paired 95 % interval (`leakrange.metrics.controls.excess`): what a target has to do with the
+    attribute is no curiosity. constant: whether the attack gave everybody the same score, so that nothing
+    follows. accuracy: the share of right guesses, and majority: the share of the attribute's most frequent
     class, both of the tested samples.
     """
 
@@ -59,8 +60,8 @@ def curiosity(
     (K,), and apply it to the ``tested`` outputs (M, N) with attribute ``truth`` (M,).
 
     ``decisions`` are the model's for both: whole numbers (K,) and (M,), equal where the model decides the
-    same. ``groups`` (K,) and (M,) tell which samples of each resemble each other. Raises `InvalidInput` for
-    too few samples, tested samples of one class alone, and labels that are no classes.
+    same. ``groups`` (K,) and (M,) name the groups of samples that resemble each other. Raises `InvalidInput`
+    for too few samples, tested samples of a single class, and labels that are no classes.
     """
     if len(np.unique(truth)) < 2:
         raise InvalidInput(
@@ -78,11 +79,7 @@ def curiosity(
         auxiliary_group=groups[0],
     )
     inference = attack.infer(evidence)
-    ranking = Ranking(inference.scores, truth, groups[1])
-    area = auc(ranking)
-    if classes == 2 and isinstance(area, Estimate) and area.high is not None and area.high < 0.5:
-        # Scores that reliably rank people the wrong way round tell as much as others.
-        ranking = Ranking(inference.scores[:, ::-1], truth, groups[1])
+    ranking = _ranking(inference.scores, truth, groups[1])
     count = len(sensitive)
     by_decision = imputed(
         [np.concatenate(decisions)],
@@ -90,8 +87,8 @@ def curiosity(
         classes,
         np.repeat([0, 1], [count, len(truth)]),  # the tested are guessed from the labelled
     )[count:]
-    beside = BesideImputation(ranking, Ranking(by_decision, truth, groups[1]))
-    beyond, control = excess(beside), control_area(beside)
+    controlled = BesideImputation(ranking, Ranking(by_decision, truth, groups[1]))
+    beyond, control = excess(controlled), control_area(controlled)
     assert beyond is not None
     assert control is not None
     return Curiosity(
@@ -104,3 +101,14 @@ def curiosity(
         labelled=count,
         tested=len(truth),
     )
+
+
+def _ranking(
+    scores: NDArray[np.float32], truth: NDArray[np.int64], group: NDArray[np.int64] | None
+) -> Ranking:
+    """The scores (M, classes) beside the truth. Two scores that reliably rank people the wrong way round tell
+    as much as others: they are exchanged."""
+    ranking = Ranking(scores, truth, group)
+    area = auc(ranking)
+    reversed_ranks = isinstance(area, Estimate) and area.high is not None and area.high < 0.5
+    return Ranking(scores[:, ::-1], truth, group) if scores.shape[1] == 2 and reversed_ranks else ranking

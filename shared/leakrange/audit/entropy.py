@@ -1,7 +1,6 @@
 """Entropy as a ground for suspicion (HBC Section 5.6, Fig. 8; Section 6.3; VICIOUS Appendix C): a classifier
 that hides something in its outputs tends to be less sure of them than a standard one, unless it was trained
-not to be (β^x > 0).
-"""
+not to be (β^x > 0)."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ __all__ = [
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 Score = Literal["mean", "median", "upper", "above_one_bit"]
-"""Which statistic the suspicion score is: ``upper`` is the 95 % quantile."""
+"""Statistic that serves as the suspicion score: ``upper`` is the 95 % quantile."""
 
 
 @dataclass(frozen=True)
 class EntropyStatistics:
-    """How the entropies of one model's outputs are distributed, in bits: 0 to ``most`` = log2(classes).
+    """Distribution of the entropies of one model's outputs, in bits: 0 to ``most`` = log2(classes).
 
     ``quantiles`` maps each of `QUANTILES` to its value; ``above_one_bit`` is the share of outputs of more
     than 1 bit, in [0, 1] and always 0 for two classes; ``samples`` is their number.
@@ -48,7 +47,7 @@ class EntropyStatistics:
     above_one_bit: float
 
     def score(self, kind: Score = "mean") -> float:
-        """How suspicious the model is; the higher, the more so."""
+        """Suspicion score of the model: the higher, the more suspicious."""
         if kind == "mean":
             return self.mean
         if kind == "above_one_bit":
@@ -62,7 +61,7 @@ def entropy_statistics(
     """Statistics of a model's ``outputs`` (N, Y), whose entropies are those of their softmax.
 
     Quantiles are interpolated linearly between samples. Raises `InvalidInput` for another shape, no samples,
-    values that are not finite, or a softmax that is none.
+    values that are not finite, or rows that are no softmax although they are said to be.
     """
     values = np.asarray(outputs, dtype=np.float64)
     if values.ndim != 2 or not len(values) or values.shape[1] < 2:
@@ -75,12 +74,12 @@ def entropy_statistics(
         bits = entropy_bits(values)
     except ValueError as e:
         raise InvalidInput(str(e), hint="say that they are logits, or leave defences off") from e
-    found = np.quantile(bits, QUANTILES)
+    quantiles = np.quantile(bits, QUANTILES)
     return EntropyStatistics(
         samples=len(bits),
         most=float(np.log2(values.shape[1])),
         mean=float(bits.mean()),
-        quantiles={each: float(value) for each, value in zip(QUANTILES, found, strict=True)},
+        quantiles={each: float(value) for each, value in zip(QUANTILES, quantiles, strict=True)},
         # Rounding must not make a uniform pair more than the bit that it has.
         above_one_bit=float((bits > 1.0 + 1e-9).mean()),
     )
@@ -88,11 +87,11 @@ def entropy_statistics(
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a score tells curious models from honest ones.
+    """Separation of curious models from honest ones by a score.
 
     ``auc`` in [0, 1]: the probability that a curious model has the higher score; ``interval`` is its 95 %
-    interval. ``unsigned`` is max(auc, 1 − auc): what an examiner who does not know the direction could reach
-    at best. Over few models the interval is wide, and ``unsigned`` is above .5 by chance.
+    interval. ``unsigned`` is max(auc, 1 − auc), the best that an examiner who does not know the direction
+    could reach. Over few models the interval is wide, and ``unsigned`` is above .5 by chance.
     """
 
     auc: float
@@ -105,7 +104,7 @@ class Detection:
 def detection(
     honest: Sequence[EntropyStatistics], curious: Sequence[EntropyStatistics], kind: Score = "mean"
 ) -> Detection:
-    """Telling the ``curious`` models of a population from the ``honest`` ones by their suspicion score.
+    """Detection of the ``curious`` models among the ``honest`` ones of a population by their suspicion score.
 
     Compare models of the same number of classes: the range of entropies depends on it. Raises `InvalidInput`
     for a population without both, or of models that differ in their classes.
@@ -130,7 +129,7 @@ def detection(
 
 @dataclass(frozen=True)
 class EntropyExcess:
-    """How much less sure a model is than its own mistakes call for, in bits.
+    """Excess of a model's uncertainty over the one that its own mistakes call for, in bits.
 
     ``entropy`` is the mean H(ŷ), ``cross_entropy`` the mean H_y(ŷ) with the true labels, ``excess`` their
     difference, with its 95 % ``interval`` over the samples.
@@ -150,8 +149,8 @@ def entropy_excess(
     group: NDArray[np.integer] | None = None,
 ) -> EntropyExcess:
     """H(ŷ) − H_y(ŷ), which a vicious provider maximises (VICIOUS Eq. 13 with β = 1), of ``logits`` (M, N) and
-    ``labels`` (M,); of several ``heads`` labels are (M, heads), and the heads' entropies are added up.
-    ``group`` (M,) tells samples that resemble each other; the interval is then over groups.
+    ``labels`` (M,). With several ``heads`` labels are (M, heads), and the heads' entropies are added up.
+    ``group`` (M,) names the group of samples that resemble each other; the interval is then over groups.
 
     The reference is the model itself: the expected entropy of a model that is honest about how often it errs
     is its cross-entropy, so that 0 is expected. Overconfident models, as most nets are, lie below 0. Raises
@@ -162,21 +161,21 @@ def entropy_excess(
     if len(logits) < 2 or truth.shape != (len(logits), len(sizes)):
         raise InvalidInput(f"outputs {logits.shape} and labels {labels.shape} do not fit {len(sizes)} heads")
     entropies, losses = np.zeros(len(logits)), np.zeros(len(logits))
-    for head, own in zip(parted(np.asarray(logits, dtype=np.float64), sizes), truth.T, strict=True):
-        if own.min() < 0 or own.max() >= head.shape[1]:
+    for head, of_head in zip(parted(np.asarray(logits, dtype=np.float64), sizes), truth.T, strict=True):
+        if of_head.min() < 0 or of_head.max() >= head.shape[1]:
             raise InvalidInput(f"labels lie in 0..{head.shape[1] - 1}; leave unknown ones out")
         top = head - head.max(axis=1, keepdims=True)
         logs = (top - np.log(np.exp(top).sum(axis=1, keepdims=True))) / np.log(2.0)
         entropies -= (np.exp2(logs) * logs).sum(axis=1)
-        losses -= logs[np.arange(len(own)), own]
-    apart = entropies - losses
-    interval = mean_interval(apart, group)
+        losses -= logs[np.arange(len(of_head)), of_head]
+    excesses = entropies - losses
+    interval = mean_interval(excesses, group)
     if interval is None:
         raise InvalidInput("all samples are of one person: nothing is known of others")
     return EntropyExcess(
         entropy=float(entropies.mean()),
         cross_entropy=float(losses.mean()),
-        excess=float(apart.mean()),
+        excess=float(excesses.mean()),
         interval=interval,
-        samples=len(apart),
+        samples=len(excesses),
     )

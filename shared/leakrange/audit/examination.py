@@ -1,4 +1,4 @@
-"""Examining a model file: draw the samples, make the tests, write the verdict."""
+"""The examination of a model file: draw the samples, make the tests, write the verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leakrange.audit.case import TEST_FROM, case_of
 from leakrange.audit.findings import FINDINGS
 from leakrange.audit.wording import confidence, limits
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.verdict import Conclusion, Finding, Material, Subject, Verdict
+from leakrange.jobs.verdict import AuditedModel, Conclusion, Finding, Material, Verdict
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.model_config import ClassifierConfig
 from leakrange.providers.model_file import load_classifier
@@ -31,7 +31,7 @@ def examine(
     """Audit the model in a file. ``name`` and ``url`` say where it came from, ``disjoint`` whether the plan's
     samples were kept apart from its training, None where nobody knows.
 
-    Raises `InvalidArtifact` for a file that is no model, and what `case_of` and the tests raise.
+    Raises `InvalidArtifact` for a file that is no model, and the errors of `case_of` and of the tests.
     """
     classifier, config = load_classifier(content)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -51,7 +51,8 @@ def examine_loaded(
     url: str | None = None,
     disjoint: bool | None = None,
 ) -> Verdict:
-    """As `examine`, of a model that is loaded from a file of that digest and size. It does not change."""
+    """Audit, as `examine` does, a model that was loaded from a file of that digest and size. The model does
+    not change."""
     case = case_of(classifier, config, plan)
     material = Material(
         data=plan.data,
@@ -65,7 +66,7 @@ def examine_loaded(
     findings = tuple(FINDINGS[test](case) for test in dict.fromkeys(plan.tests))
     return Verdict(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
-        subject=Subject(
+        subject=AuditedModel(
             name=name,
             url=url,
             sha256=sha256,
@@ -97,10 +98,10 @@ def _together(findings: Sequence[Finding]) -> Conclusion:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in ("leakrange", "torch", "numpy"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:  # run from a source tree that was never installed
-            found[package] = "unknown"
-    return found
+            versions[package] = "unknown"
+    return versions

@@ -1,4 +1,4 @@
-"""The tests of an audit, each from a case to what it found."""
+"""The tests of an audit, each a function from a case to a finding."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from leakrange.wire.heads import answers
 __all__ = ["FINDINGS", "known"]
 
 EXCESS = 0.1
-"""Bits of entropy excess above which a model is suspicious: ours, for the paper names no figure."""
+"""Bits of entropy excess above which a model is suspicious. The value is ours: the paper names no figure."""
 
 
 def _viciousness(case: Case) -> Finding:
     settings = case.plan.viciousness
-    found = viciousness(
+    movement = viciousness(
         case.classifier,
         case.values(case.labelled),
         case.labels[case.labelled],
@@ -38,14 +38,14 @@ def _viciousness(case: Case) -> Finding:
         settings,
         case.plan.seed,
     )
-    each = (1.0 - found.cosines) / 2.0
+    each = (1.0 - movement.cosines) / 2.0
     interval = student_interval(float(each.mean()), float(each.std(ddof=1)), len(each))
     truth, heads = case.labels[case.test], case.classifier.heads
     figures = {
-        "v": float(found.v[-1]),
-        "cosine": float(found.cosines.mean()),
-        "accuracy_before": float((answers(found.before, heads) == truth).mean()),
-        "accuracy_after": float((answers(found.after, heads) == truth).mean()),
+        "v": float(movement.v[-1]),
+        "cosine": float(movement.cosines.mean()),
+        "accuracy_before": float((answers(movement.before, heads) == truth).mean()),
+        "accuracy_after": float((answers(movement.after, heads) == truth).mean()),
     }
     return _finding(
         case,
@@ -54,33 +54,33 @@ def _viciousness(case: Case) -> Finding:
         interval,
         settings.threshold,
         figures,
-        found.v.tolist(),
+        movement.v.tolist(),
     )
 
 
 def _entropy(case: Case) -> Finding:
     logits = outputs(case.classifier, case.values(case.test), "logits")
     group = groups_of(case.data)[case.test]
-    found = entropy_excess(logits, case.labels[case.test], case.classifier.heads, group)
+    excess = entropy_excess(logits, case.labels[case.test], case.classifier.heads, group)
     figures = {
-        "excess_bits": found.excess,
-        "entropy_bits": found.entropy,
-        "cross_entropy_bits": found.cross_entropy,
+        "excess_bits": excess.excess,
+        "entropy_bits": excess.entropy,
+        "cross_entropy_bits": excess.cross_entropy,
     }
-    return _finding(case, "entropy", {}, found.interval, EXCESS, figures)
+    return _finding(case, "entropy", {}, excess.interval, EXCESS, figures)
 
 
 def _curiosity(case: Case) -> Finding:
     name = case.plan.sensitive
     if name is None or name not in case.data.attributes:
-        there = ", ".join(sorted(case.data.attributes))
-        raise InvalidInput(f"{case.data.name!r} has no attribute {name!r}; it has: {there}")
+        attributes = ", ".join(sorted(case.data.attributes))
+        raise InvalidInput(f"{case.data.name!r} has no attribute {name!r}; it has: {attributes}")
     truth = case.data.labels[name]
-    parts = [places[truth[places] >= 0] for places in (case.labelled, case.test)]
-    logits = [outputs(case.classifier, case.values(places), "logits") for places in parts]
+    parts = [indices[truth[indices] >= 0] for indices in (case.labelled, case.test)]
+    logits = [outputs(case.classifier, case.values(indices), "logits") for indices in parts]
     first, second = (_decisions(values, case.classifier.heads) for values in logits)
     groups = groups_of(case.data, name)
-    found = curiosity(
+    result = curiosity(
         logits[0],
         truth[parts[0]],
         logits[1],
@@ -92,16 +92,16 @@ def _curiosity(case: Case) -> Finding:
         groups=(groups[parts[0]], groups[parts[1]]),
     )
     figures = {
-        "beyond": found.beyond.value,
-        "auc": found.auc,
-        "by_decision": found.by_decision,
-        "accuracy": found.accuracy,
-        "majority": found.majority,
-        "constant": float(found.constant),
-        "labelled": float(found.labelled),
-        "tested": float(found.tested),
+        "beyond": result.beyond.value,
+        "auc": result.auc,
+        "by_decision": result.by_decision,
+        "accuracy": result.accuracy,
+        "majority": result.majority,
+        "constant": float(result.constant),
+        "labelled": float(result.labelled),
+        "tested": float(result.tested),
     }
-    low, high = found.beyond.low, found.beyond.high
+    low, high = result.beyond.low, result.beyond.high
     assert low is not None
     assert high is not None
     return _finding(case, "curiosity", {"sensitive": name}, (low, high), LITTLE, figures)
@@ -127,10 +127,10 @@ def _finding(
     figures: dict[str, float],
     rounds: list[float] | None = None,
 ) -> Finding:
-    """The finding whose score is the first of the ``figures``. An attack that has learnt nothing, and gives
-    everybody the same score, decides nothing."""
+    """The finding whose score is the first of the ``figures``. An attack that gives everybody the same score
+    has learnt nothing and decides nothing."""
     conclusion = "undecided" if figures.get("constant") else concluded(interval, threshold)
-    stand = case.plan.known.get(test)
+    population = case.plan.known.get(test)
     return Finding(
         test=test,
         settings=settings,
@@ -139,14 +139,14 @@ def _finding(
         threshold=threshold,
         figures=figures,
         rounds=rounds or [],
-        known=None if stand is None else known(stand, threshold),
+        known=None if population is None else known(population, threshold),
         conclusion=conclusion,
         meaning=meaning(test, conclusion, figures, interval, threshold),
     )
 
 
 def known(scores: KnownScores, threshold: float) -> Known:
-    """How a test with that threshold does on models whose scores are known."""
+    """Error rates of a test with that threshold on models whose scores are known."""
     values = np.array([*scores.honest, *scores.dishonest])
     if not len(values):
         raise InvalidInput("a population of known models has at least one", hint="leave 'known' out")

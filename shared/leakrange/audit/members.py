@@ -7,28 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from leakrange.audit.examination import examine_loaded
 from leakrange.audit.population import ErrorRates, error_rates, rates_by_group
 from leakrange.jobs.audit import AuditPlan, KnownScores, TestName
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.artifact import load
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 
-__all__ = ["Member", "Population", "member_of"]
+__all__ = ["Member", "ModelPopulation", "member_of"]
 
 HONEST = "honest"
 Value = str | int | float
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Member(_Strict):
-    """One model, by the digest of its recipe and the SHA-256 of its file. ``groups`` are what it can be
-    grouped by, ``scores`` and ``thresholds`` by test, ``accuracy`` that of its target on the test samples,
+class Member(Strict):
+    """One model, by the digest of its recipe and the SHA-256 of its file. ``groups`` are properties to group
+    it by, ``scores`` and ``thresholds`` are by test. ``accuracy`` is that of its target on the test samples,
     None where the test of viciousness was not made."""
 
     artifact: str
@@ -41,15 +37,15 @@ class Member(_Strict):
     rounds: list[float]
 
 
-class Population(_Strict):
+class ModelPopulation(Strict):
     """Models that were audited by one plan."""
 
     plan: AuditPlan
     members: list[Member] = []
 
     def known(self, test: TestName) -> KnownScores | None:
-        """Their scores, in the form in which the plan of another audit takes them. None where the test was
-        not made. Raises `InvalidInput` as `rates`."""
+        """The models' scores, in the form in which the plan of another audit takes them. None where the test
+        was not made. Raises `InvalidInput` as `rates` does."""
         self._threshold(test)
         honest = [each.scores[test] for each in self.members if test in each.scores and not each.dishonest]
         others = [each.scores[test] for each in self.members if test in each.scores and each.dishonest]
@@ -60,7 +56,8 @@ class Population(_Strict):
 
     def rates(self, test: TestName) -> tuple[ErrorRates, dict[str, dict[object, ErrorRates]]] | None:
         """The error rates of a test, of all models and by each of their groups with more than one value. None
-        where the test was not made. Raises `InvalidInput` where the models' scores have not one threshold."""
+        where the test was not made. Raises `InvalidInput` where the models' scores do not share one
+        threshold."""
         threshold = self._threshold(test)
         if threshold is None:
             return None
@@ -86,9 +83,9 @@ class Population(_Strict):
 
 
 def member_of(folder: Path, plan: AuditPlan) -> Member:
-    """Audit the trained model in an artifact folder, and say from its record what it is.
+    """Audit the trained model in an artifact folder, and describe it by its record.
 
-    Raises `InvalidArtifact` for a folder that is none, and what `examine_loaded` raises.
+    Raises `InvalidArtifact` for a folder that is none, and the errors of `examine_loaded`.
     """
     artifact = load(folder)
     try:
@@ -117,12 +114,12 @@ def member_of(folder: Path, plan: AuditPlan) -> Member:
 
 
 def _without_missing(values: dict[object, ErrorRates]) -> dict[object, ErrorRates]:
-    """Honest models, for one, have no ratio."""
+    """Rates without those of models that lack the property: honest models, for one, have no ratio."""
     return {value: rates for value, rates in values.items() if value != ""}
 
 
 def _groups(recipe: TrainingRecipe) -> dict[str, Value]:
-    found: dict[str, Value] = {
+    properties: dict[str, Value] = {
         "data": recipe.data.name,
         "behaviour": recipe.behaviour,
         "net": recipe.net.name,
@@ -130,10 +127,10 @@ def _groups(recipe: TrainingRecipe) -> dict[str, Value]:
         "epochs": recipe.schedule.epochs,
     }
     if (release := recipe.parameters.get("release")) is not None:
-        found["release"] = str(release)
+        properties["release"] = str(release)
     if (ratio := _ratio(recipe.parameters.get("beta"))) is not None:
-        found["ratio"] = ratio
-    return found
+        properties["ratio"] = ratio
+    return properties
 
 
 def _ratio(weights: Any) -> str | None:

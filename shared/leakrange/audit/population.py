@@ -1,4 +1,4 @@
-"""How often an audit errs: its scores of models whose behaviour is known."""
+"""Error rates of an audit, by its scores of models whose behaviour is known."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ALLOWED = 0.05
 
 @dataclass(frozen=True)
 class Rate:
-    """So many ``of`` a number of models: their share in [0, 1], and its 95 % Wilson interval. Of no models,
-    the share is NaN and the interval (0, 1)."""
+    """A ``count`` ``of`` a number of models: their share in [0, 1], and its 95 % Wilson interval. Of no
+    models, the share is NaN and the interval (0, 1)."""
 
     count: int
     of: int
@@ -32,13 +32,13 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the share."""
+        """The 95 % interval of the share."""
         return wilson_interval(self.count, self.of) if self.of else (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """How a score tells dishonest models from honest ones.
+    """Errors of a score that tells dishonest models from honest ones.
 
     ``auc``: the probability that a dishonest one has the higher score, with its 95 % interval. A model is
     suspicious where its score is above ``threshold``: ``false_alarms`` are among the honest, ``detected``
@@ -86,7 +86,7 @@ def error_rates(
 
 
 def allowing(honest: NDArray[np.floating], share: float = ALLOWED) -> float:
-    """The lowest threshold that at most a ``share`` of the ``honest`` scores (H,) is above."""
+    """The lowest threshold with at most a ``share`` of the ``honest`` scores (H,) above it."""
     return float(np.sort(honest)[::-1][int(share * len(honest))])
 
 
@@ -98,15 +98,15 @@ def rates_by_group(
 ) -> dict[str, dict[object, ErrorRates]]:
     """`error_rates` of the models of each value of each of the ``groups``, such as their numbers of epochs
     (P,). A group's values are in order of appearance."""
-    found: dict[str, dict[object, ErrorRates]] = {}
+    rates: dict[str, dict[object, ErrorRates]] = {}
     for name, values in groups.items():
         if len(values) != len(scores):
             raise InvalidInput(f"{len(values)} values of {name!r} for {len(scores)} models")
-        found[name] = {}
+        rates[name] = {}
         for value in dict.fromkeys(values):
-            own = np.array([each == value for each in values])
-            found[name][value] = error_rates(scores[own], dishonest[own], threshold)
-    return found
+            selected = np.array([each == value for each in values])
+            rates[name][value] = error_rates(scores[selected], dishonest[selected], threshold)
+    return rates
 
 
 def _above(scores: NDArray[np.floating], threshold: float) -> Rate:

@@ -1,5 +1,5 @@
-"""The viciousness likelihood (VICIOUS Appendix I.2): how far a model moves when it is trained further for the
-task that it is claimed to be for.
+"""The viciousness likelihood (VICIOUS Appendix I.2): the distance that a model moves when it is trained
+further for its claimed task.
 
 A model trained for that task alone is near its optimum, and its outputs hardly change. One that was trained
 for something else as well is further away.
@@ -31,7 +31,7 @@ AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Viciousness:
-    """How far the outputs moved.
+    """Movement of the outputs.
 
     v: (rounds,) float64 in [0, 1], Eq. 20 after each round. cosines: (M,) float64 in [-1, 1], the terms of
     Eq. 19 after the last one. before, after: (M, N) float32, the logits of the test samples.
@@ -54,10 +54,10 @@ def viciousness(
     """Train a copy of ``classifier`` on ``samples`` (K, *shape) with ``labels`` (K,), of several heads (K,
     heads), by cross-entropy, and compare its outputs for ``test`` (M, *shape) before and after each round.
 
-    Cosines are of the whole vector of outputs, of however many heads. A vector of zeros is like another one,
-    and unlike any other. The classifier itself does not change. On one machine the result follows from the
-    arguments. Raises `InvalidInput` for samples that do not fit, `InvalidArtifact` where outputs are not
-    finite.
+    Cosines are of the whole vector of outputs, whatever the number of heads. A vector of zeros is like
+    another one, and unlike any other. The classifier itself does not change. On one machine the result
+    follows from the arguments. Raises `InvalidInput` for samples that do not fit, `InvalidArtifact` where
+    outputs are not finite.
     """
     _check(classifier, samples, labels, test)
     trained = copy.deepcopy(classifier).requires_grad_(True)
@@ -65,31 +65,31 @@ def viciousness(
     inputs, truth = torch.from_numpy(np.ascontiguousarray(samples)), torch.from_numpy(labels)
     watched = torch.from_numpy(np.ascontiguousarray(test))
     before = _logits(trained, watched)
-    how = Schedule(lr=settings.lr, optimiser=settings.optimiser)
-    moved = optimiser(trained.parameters(), how)
+    schedule = Schedule(lr=settings.lr, optimiser=settings.optimiser)
+    stepper = optimiser(trained.parameters(), schedule)
     draw = torch.Generator().manual_seed(seed)
     v, after, cosines = np.empty(settings.rounds), before, torch.empty(0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # of dropout, in mode "train"
         for number in range(settings.rounds):
             order = torch.randperm(len(inputs), generator=draw)
-            _round(trained, moved, inputs[order], truth[order], settings.batch)
+            _round(trained, stepper, inputs[order], truth[order], settings.batch)
             after = _logits(trained, watched)
             cosines = _cosines(before, after, settings.output, classifier)
             v[number] = (1.0 - float(cosines.mean())) / 2.0
     return Viciousness(v, cosines.numpy(), before.numpy(), after.numpy())
 
 
-def _round(trained: Classifier, moved: Optimiser, inputs: Tensor, truth: Tensor, batch: int) -> None:
-    """One pass over the labelled samples. The last batch joins the one before where it is a single sample,
-    of which batch normalisation knows no variance."""
+def _round(trained: Classifier, stepper: Optimiser, inputs: Tensor, truth: Tensor, batch: int) -> None:
+    """Train one pass over the labelled samples. A last batch of a single sample joins the one before, since
+    batch normalisation knows no variance of one sample."""
     for part, labels in zip(_batches(inputs, batch), _batches(truth, batch), strict=True):
         outputs = trained(to_input(part, trained.spec))
         if not outputs.requires_grad:
             raise InvalidArtifact(
                 "the model cannot be trained further: it rounds its outputs, and has no gradient"
             )
-        moved.descend(mean_loss(cross_entropy, outputs, labels, trained.heads))
+        stepper.descend(mean_loss(cross_entropy, outputs, labels, trained.heads))
 
 
 def _batches(values: Tensor, batch: int) -> list[Tensor]:
@@ -100,7 +100,7 @@ def _batches(values: Tensor, batch: int) -> list[Tensor]:
 
 
 def _logits(trained: Classifier, samples: Tensor) -> Tensor:
-    """Logits (M, N) in eval mode; the mode is as it was afterwards."""
+    """Logits (M, N) in eval mode. The mode is restored afterwards."""
     training = trained.training
     trained.eval()
     with torch.no_grad():
@@ -115,28 +115,28 @@ def _logits(trained: Classifier, samples: Tensor) -> Tensor:
 
 
 def _cosines(before: Tensor, after: Tensor, output: str, classifier: Classifier) -> Tensor:
-    """Eq. 19, each term: float64 (M,)."""
+    """The terms of Eq. 19: float64 (M,)."""
     if output == "softmax":
         before, after = soft(before, classifier.heads), soft(after, classifier.heads)
-    one, other = before.double(), after.double()
-    found = cosine_similarity(one, other, dim=1, eps=1e-30).clamp(-1.0, 1.0)
-    still = (one == 0).all(dim=1) & (other == 0).all(dim=1)
-    return torch.where(still, 1.0, found)
+    first, second = before.double(), after.double()
+    cosines = cosine_similarity(first, second, dim=1, eps=1e-30).clamp(-1.0, 1.0)
+    still = (first == 0).all(dim=1) & (second == 0).all(dim=1)
+    return torch.where(still, 1.0, cosines)
 
 
 def _check(
     classifier: Classifier, samples: NDArray[Any], labels: NDArray[np.int64], test: NDArray[Any]
 ) -> None:
     spec, heads = classifier.spec, classifier.heads
-    for given, what in ((samples, "labelled"), (test, "test")):
-        if given.dtype != spec.dtype or given.shape[1:] != spec.shape or not len(given):
+    for values, role in ((samples, "labelled"), (test, "test")):
+        if values.dtype != spec.dtype or values.shape[1:] != spec.shape or not len(values):
             raise InvalidInput(
-                f"the model takes samples of {spec.dtype} and shape {spec.shape}; the {what} ones are "
-                f"{given.dtype} of shape {given.shape}",
+                f"the model takes samples of {spec.dtype} and shape {spec.shape}; the {role} ones are "
+                f"{values.dtype} of shape {values.shape}",
                 hint="audit a model with the data that it is for",
             )
-    wanted = (len(samples),) if len(heads) == 1 else (len(samples), len(heads))
-    if labels.shape != wanted:
-        raise InvalidInput(f"labels of shape {labels.shape}; {len(samples)} samples need {wanted}")
+    shape = (len(samples),) if len(heads) == 1 else (len(samples), len(heads))
+    if labels.shape != shape:
+        raise InvalidInput(f"labels of shape {labels.shape}; {len(samples)} samples need {shape}")
     if (labels < 0).any() or (labels >= np.array(heads if len(heads) > 1 else heads[0])).any():
         raise InvalidInput(f"a label is no class of the model, which has {heads}; leave unknown ones out")

@@ -17,10 +17,10 @@ def meaning(
     interval: tuple[float, float],
     threshold: float,
 ) -> str:
-    """What a test's figures say, in one or two sentences."""
+    """The meaning of a test's figures, in one or two sentences."""
     low, high = interval
     if test == "viciousness":
-        said = (
+        measurement = (
             f"Trained further, the model's outputs moved by v = {figures['v']:.4f} ({low:.4f} to "
             f"{high:.4f}); the threshold is {threshold:g}. Its accuracy went from "
             f"{figures['accuracy_before']:.1%} to {figures['accuracy_after']:.1%}."
@@ -31,7 +31,7 @@ def meaning(
             "undecided": "So few test samples do not decide.",
         }
     elif test == "entropy":
-        said = (
+        measurement = (
             f"Its outputs have {figures['entropy_bits']:.3f} bits of entropy, and its mistakes call for "
             f"{figures['cross_entropy_bits']:.3f}: an excess of {figures['excess_bits']:+.3f} bits "
             f"({low:+.3f} to {high:+.3f}); the threshold is {threshold:g}."
@@ -42,7 +42,7 @@ def meaning(
             "undecided": "So few test samples do not decide.",
         }
     else:
-        said = (
+        measurement = (
             f"Its outputs tell the attribute with an AUC of {figures['auc']:.3f}, and its decisions alone "
             f"with one of {figures['by_decision']:.3f}: {figures['beyond']:+.3f} ({low:+.3f} to "
             f"{high:+.3f}); the threshold is {threshold:g}. It was read off {figures['accuracy']:.1%} of the "
@@ -56,19 +56,19 @@ def meaning(
             "suspicious": "The outputs tell more of it than the decisions do.",
             "undecided": unclear,
         }
-    return f"{said} {ends[conclusion]}"
+    return f"{measurement} {ends[conclusion]}"
 
 
 def confidence(findings: Sequence[Finding]) -> str:
-    """How often these tests err, as far as it is known."""
-    told = [_errs(finding.test, finding.known) for finding in findings if finding.known is not None]
+    """The known error rates of these tests, in sentences."""
+    sentences = [_errs(finding.test, finding.known) for finding in findings if finding.known is not None]
     missing = [finding.test for finding in findings if finding.known is None]
     if missing:
-        told.append(
+        sentences.append(
             f"How often the test of {' and of '.join(missing)} errs is not known here: no population of "
             "known models was given."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _errs(test: TestName, known: Known) -> str:
@@ -106,12 +106,14 @@ LIMITS: dict[TestName, tuple[str, ...]] = {
 
 
 def limits(findings: Sequence[Finding], material: Material) -> tuple[str, ...]:
-    """What the verdict does not prove."""
-    found = [sentence for finding in findings for sentence in LIMITS[finding.test]]
+    """Limits of the verdict, in sentences."""
+    sentences = [sentence for finding in findings for sentence in LIMITS[finding.test]]
     if material.disjoint is None:
-        found.append(
+        sentences.append(
             "Whether the model was trained on the samples of this audit is not known. If so, it moves less."
         )
     elif not material.disjoint:
-        found.append("The model was trained on samples of this audit: it moves less than it would otherwise.")
-    return tuple(found)
+        sentences.append(
+            "The model was trained on samples of this audit: it moves less than it would otherwise."
+        )
+    return tuple(sentences)

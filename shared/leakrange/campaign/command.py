@@ -21,8 +21,8 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status: 1 where something failed, 2 where the plan or an option is
-    wrong, 130 where it was interrupted."""
+    """Run the command; return the exit status: 1 if something failed, 2 if the plan or an option is wrong,
+    130 if it was interrupted."""
     asked = _arguments().parse_args(arguments)
     try:
         pieces = read_plan(asked.plan).pieces()
@@ -60,7 +60,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _hardware(device: str, processes: int) -> Hardware:
-    """Raises `InvalidInput` where there is no such device."""
+    """The hardware of the options. Raises `InvalidInput` if there is no such device."""
     import torch
 
     from leakrange.providers.loop import device_name
@@ -77,7 +77,8 @@ def _hardware(device: str, processes: int) -> Hardware:
 
 
 def _forecast(pieces: Sequence[Piece], campaign: Campaign) -> str:
-    """How many trials and trainings there are, and how many samples the latter read in all their epochs."""
+    """The numbers of trials and trainings, and the number of samples that the trainings read in all their
+    epochs."""
     sizes: dict[DataSpec, int | None] = {}
     passes, unknown = 0, 0
     for recipe in campaign.untrained.values():

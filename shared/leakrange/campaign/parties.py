@@ -1,36 +1,35 @@
-"""The parties of a trial in one process: who trains, the users, the provider, its API, and the attacker."""
+"""The parties of a trial in one process: the trainer, the users, the provider, its API, and the attacker."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks import attacks
-from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.fitting import fit_attack
-from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
+from leakrange.attacks.kinds.trial import Fitted, Uploaded
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.defences.questions import questions
 from leakrange.defences.trainables import shown_releases, train_stored
-from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import FitJob, ProbeJob, Span
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.jobs.verdict import Verdict
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.jobs.steps.show import SHOW
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.folded import folded
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.artifact_files import find_whole, read_files
 from leakrange.providers.decoder import Inferred
-from leakrange.providers.decoding import Read, decode
+from leakrange.providers.decoding import Decoded, decode
 from leakrange.providers.inference import logits_from, outputs
 from leakrange.scenario.plan import (
     Plan,
@@ -51,9 +50,9 @@ from leakrange.wire.releases import ReleaseKind
 __all__ = ["Folders", "judge"]
 
 SECRET = b"campaign"
-"""Keys the noise of devices and of the API: no attacker of a campaign reads it."""
+"""The key of the noise of devices and of the API: no attacker of a campaign reads it."""
 BATCH_CPU, BATCH_GPU = 64, 500
-"""Samples that go through a net at once; on a CPU as many as on a user's device."""
+"""The number of samples that go through a net at once; on a CPU as many as on a user's device."""
 
 
 class Folders:
@@ -68,13 +67,13 @@ class Folders:
         return find_whole(self.models.root, digest, self.models.damaged)
 
     def train(self, recipe: TrainingRecipe, device: str) -> float:
-        """Train and store what the recipe names; the seconds that it took."""
+        """Train and store the model of the recipe; return the seconds that it took."""
         trained, _ = train_stored(recipe, self.models.root, self.find, device=device)
         return trained.seconds
 
 
 def judge(plan: Plan, planned: PlannedTrial, folders: Folders, device: str) -> TrialResult:
-    """The result of a trial whose models are trained. Raises `LeakrangeError` where it cannot be told."""
+    """The result of a trial whose models are trained. Raises `LeakrangeError` if it cannot be judged."""
     parties, needs = _Parties(plan, folders, device), planned.needs
     stored = Stored(
         streams=[parties.stream(name) for name in needs.streams],
@@ -82,50 +81,36 @@ def judge(plan: Plan, planned: PlannedTrial, folders: Folders, device: str) -> T
         uploaded=parties.uploaded(needs.streams[0]) if needs.streams else None,
         undefended=[parties.stream(name) for name in needs.undefended],
     )
-    trial = _LocalTrial(plan, planned, stored, folders, device)
-    return planned.judged(asyncio.run(kind_of(attacks[planned.attack]).judge(trial)))
-
-
-class _LocalTrial(StoredTrial):
-    """A trial whose attacker works in this process."""
-
-    def __init__(
-        self, plan: Plan, planned: PlannedTrial, stored: Stored, folders: Folders, device: str
-    ) -> None:
-        record = partial(get_record, folders.models)
-        super().__init__(plan, planned, stored, StoredReleases(folders.releases), record)
-        self._folders, self._device = folders, device
-
-    async def shown(self, span: Span) -> list[Shown]:
-        """The shadow models' releases for a span."""
-        shown, releases = [], self._folders.releases
-        for shadow in (each for name in self.needs.shadows for each in self._plan.shadows if each.id == name):
-            job = shadow.shows(span)
-            assert job.shown is not None
-            if not whole(releases, f"{job.identity()}.npy"):
-                folder = _trained(self._folders, shadow.artifact)
-                put_array(releases, f"{job.identity()}.npy", shown_releases(folder, job.shown, self._device))
-            shown.append(Shown(shadow.recipe.data, job.identity()))
-        return shown
-
-    async def carried_out(self, job: FitJob, what: str) -> Fitted:  # noqa: ARG002
-        """The result of that job; stored results are used again."""
-        identity, releases = job.identity(), self._folders.releases
-        if not whole(releases, f"{identity}.npz"):
-            put_arrays(releases, f"{identity}.npz", fit_attack(job, StoredReleases(releases)))
-        return Fitted(identity, get_arrays(releases, f"{identity}.npz"))
-
-    async def audited(self, plan: AuditPlan) -> Verdict:  # noqa: ARG002
-        """Refused."""
-        raise InvalidInput("a campaign has no auditor, who downloads the model over HTTP")
-
-    async def handed_in(self, student: Fitted) -> Uploaded:  # noqa: ARG002
-        """Refused."""
+    if needs.steps:
+        asked = ", ".join(sorted({each.step for each in needs.steps.values()}))
+        raise InvalidInput(f"a campaign has nobody to take steps of these kinds: {asked}")
+    if needs.hands_in:
         raise InvalidInput("a campaign hands in no student's outputs")
+    record = partial(get_record, folders.models)
+    trial = StoredTrial(plan, planned, stored, StoredReleases(folders.releases), record)
+    for shadow, span in product(trial.shadows, needs.shows):
+        _show(shadow, span, folders, device)
+    trial.results = {role: _fitted(job, folders.releases) for role, job in trial.jobs().items()}
+    return trial.judged()
+
+
+def _show(shadow: PlannedModel, span: Span, folders: Folders, device: str) -> None:
+    job = shadow.shows(span)
+    file = SHOW.file(job.identity())
+    if not whole(folders.releases, file):
+        folder = _trained(folders, shadow.artifact)
+        put_array(folders.releases, file, shown_releases(folder, job.release, job.span, device))
+
+
+def _fitted(job: FitJob, releases: FolderStore) -> Fitted:
+    identity = job.identity()
+    if not whole(releases, f"{identity}.npz"):
+        put_arrays(releases, f"{identity}.npz", fit_attack(job, StoredReleases(releases)))
+    return Fitted(identity, get_arrays(releases, f"{identity}.npz"))
 
 
 class _Parties:
-    """Users, the provider and its API: what they release is stored as a range stores it."""
+    """Users, the provider and its API: their releases are stored as a range stores them."""
 
     def __init__(self, plan: Plan, folders: Folders, device: str) -> None:
         self._plan, self._folders, self._device = plan, folders, device
@@ -138,7 +123,7 @@ class _Parties:
         """The identities of the sessions of a stream, in order, once all are stored."""
         stream = self._streams[name]
         served, policy = self._models[stream.model], self._policies[stream.defence]
-        chain = self._bound(stream.local, DefenceChain.parse(stream.local, outputs_at="device"))
+        chain = self._bound(stream.local)
         identities = [stream.identity(served.model, policy, span) for span in stream.spans]
         for span, identity in zip(stream.spans, identities, strict=True):
             if not session_stored(self._folders.releases, identity):
@@ -151,7 +136,7 @@ class _Parties:
         data, chosen = span_of(span)
         release = served.model.release
         values = served.on_device(chain, data.values[chosen], release, identity)
-        values = served.defended(Chain.parse(policy.chain), release, values, identity, values)
+        values = served.defended(policy.chain, release, values, identity, values)
         decisions = answers(served.logits(release, values), served.heads)
         read = served.decoded(release, values)
         inferred = read if isinstance(read, Inferred) else None
@@ -159,7 +144,7 @@ class _Parties:
         put_session(self._folders.releases, identity, values, decisions, inferred, samples)
 
     def uploaded(self, name: str) -> Uploaded:
-        """Everything that is known of a stream."""
+        """The data of a stream."""
         stream = self._streams[name]
         model, truths = self._models[stream.model].model, []
         for span in stream.spans:
@@ -174,7 +159,7 @@ class _Parties:
         """The identities of the answers to a probe, request by request, once all are stored."""
         probe = self._probes[name]
         served, policy = self._models[probe.model], self._policies[probe.defence]
-        chain = self._bound(probe.local, DefenceChain.parse(probe.local))
+        chain = self._bound(probe.local)
         jobs = [probe.job(served.model, policy, span, url="", account="", name="") for span in probe.spans]
         for job in jobs:
             if not whole(self._folders.releases, f"{job.identity()}.npy"):
@@ -182,25 +167,24 @@ class _Parties:
                 put_array(self._folders.releases, f"{job.identity()}.npy", answer)
         return [job.identity() for job in jobs]
 
-    def _bound(self, local: list[Any], chain: DefenceChain) -> DefenceChain:
+    def _bound(self, chain: DefenceChain) -> DefenceChain:
         def content(digest: str) -> bytes:
             return read_files(_trained(self._folders, digest), "defence").main
 
-        return chain.bound(content, SECRET) if DefenceChain.parse(local).artifacts else chain
+        return chain.bound(content, SECRET) if chain.artifacts else chain
 
 
 def _answer(
     served: _Served, policy: PlannedPolicy, chain: DefenceChain, job: ProbeJob
 ) -> NDArray[np.float32]:
-    """What an attacker has for one request: the API's answer, or what a device with the model lets out."""
+    """The release that an attacker gets for one request: the API's answer, or the release of a device with
+    the model."""
     release = RELEASES[job.endpoint]
     if chain.changes_model:
         data, chosen = span_of(job.span)
         return served.on_device(chain, data.values[chosen], release, job.identity())
     asked = questions(job, chain)
-    return served.defended(
-        Chain.parse(policy.chain), release, served.answer(release, asked), job.identity(), asked
-    )
+    return served.defended(policy.chain, release, served.answer(release, asked), job.identity(), asked)
 
 
 class _Served:
@@ -221,25 +205,28 @@ class _Served:
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """The numbers of classes of a model that answers for several attributes; empty of one."""
+        """The numbers of classes of a model that answers for several attributes; empty for a single
+        attribute."""
         return tuple(self._artifact.config.heads or ())
 
     def answer(self, release: ReleaseKind, samples: NDArray[Any]) -> NDArray[np.float32]:
-        """What the provider answers for samples (B, *shape)."""
+        """The provider's answers for samples (B, *shape)."""
         if release == "sample":
             return samples.astype(np.float32)
         return outputs(self._net, samples, release, batch=self._batch)
 
     def logits(self, release: ReleaseKind, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What decides on an upload: of samples and features the model's logits, else the upload itself."""
+        """The logits that decide on an upload: the model's for samples and features, else the upload
+        itself."""
         if release == "features":
             return logits_from(self._net, values)
         if release == "sample":
             return self.answer("logits", self._artifact.config.input.nearest(values))
         return values
 
-    def decoded(self, release: ReleaseKind, values: NDArray[np.float32]) -> Read | None:
-        """What the provider's decoder reads from an upload; None without one, or where it reads no such."""
+    def decoded(self, release: ReleaseKind, values: NDArray[np.float32]) -> Decoded | None:
+        """The provider's decoding of an upload; None without a decoder, or if it does not read such
+        uploads."""
         if self._artifact.decoder is None:
             return None
         try:
@@ -250,7 +237,7 @@ class _Served:
     def on_device(
         self, chain: DefenceChain, samples: NDArray[Any], release: ReleaseKind, name: str
     ) -> NDArray[np.float32]:
-        """What leaves a device for samples (B, *shape), as `leakrange.devices.device.Device.released` has
+        """The release of a device for samples (B, *shape), as `leakrange.devices.device.Device.released` has
         it. The request of that ``name`` always draws the same noise."""
         shown = chain.obfuscate(samples, self._artifact.config.input, _draw(name, "device"))
         if release == "sample":
@@ -270,7 +257,7 @@ class _Served:
         name: str,
         queries: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """The ``values`` behind a chain of output defences. Sticky noise is that of the ``queries``."""
+        """The ``values`` after a chain of output defences. Sticky noise depends on the ``queries``."""
         if not chain.stages:
             return values
         query_of = f"{self.model.artifact}\0{release}\0".encode()

@@ -1,4 +1,4 @@
-"""A plan file: which rows of which papers are to be measured, in the order of their worth."""
+"""A plan file: which rows of which papers are to be measured, in order of priority."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.papers import Paper, papers
 from leakrange.papers.trials import PaperTrial, batches
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, InvalidScenario
 
 __all__ = ["CampaignPlan", "Piece", "Selection", "read_plan", "recipes"]
@@ -25,14 +25,10 @@ REFUSED = {
     "audit": "an auditor downloads the model over HTTP",
     "student": "a student's outputs are handed in over HTTP",
 }
-"""Kinds of attack that need a range, and why."""
+"""Kinds of attack that need a range, with the reason."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Selection(_Strict):
+class Selection(Strict):
     """Rows of one paper, as ``leakrange reproduce`` takes them: its ``--table``, ``--rows``, ``--set`` and
     ``--seeds``."""
 
@@ -43,8 +39,8 @@ class Selection(_Strict):
     seeds: Annotated[int, Field(ge=1)] | None = None
 
     def pieces(self) -> Iterator[Piece]:
-        """Its trials, each with the plan of the run that would measure it. Raises `InvalidInput` for what
-        the paper has not, and for what needs a range."""
+        """Its trials, each with the plan of the run that would measure it. Raises `InvalidInput` for rows
+        that the paper does not have, and for rows that need a range."""
         if self.paper not in papers:
             raise InvalidInput(f"there is no paper {self.paper!r}; there are: {', '.join(papers)}")
         entry = papers[self.paper]
@@ -65,7 +61,7 @@ class Selection(_Strict):
                 yield Piece(paper, trial, plan, planned)
 
 
-class CampaignPlan(_Strict):
+class CampaignPlan(Strict):
     """A plan file: its selections ``reproduce``, the worthiest first."""
 
     reproduce: Annotated[list[Selection], Field(min_length=1)]
@@ -129,7 +125,7 @@ def _expanded(paper: Paper, scenario: dict[str, Any]) -> Plan:
 
 
 def recipes(plan: Plan, trial: PlannedTrial) -> list[TrainingRecipe]:
-    """What has to be trained for a trial, each once and behind what it stands on."""
+    """The recipes of all models that a trial needs, each once and after the models that it builds on."""
     needs = trial.needs
     streams = [each for each in plan.streams if each.id in {*needs.streams, *needs.undefended}]
     asked = {name for role in needs.probes.values() for name in role}
@@ -138,7 +134,7 @@ def recipes(plan: Plan, trial: PlannedTrial) -> list[TrainingRecipe]:
     models = [each for each in plan.models if each.id in used]
     models += [each for each in plan.shadows if each.id in needs.shadows]
     chains = [each.local for each in streams] + [each.local for each in probes]
-    artifacts = {digest for chain in chains for digest in DefenceChain.parse(chain).artifacts}
+    artifacts = {digest for chain in chains for digest in chain.artifacts}
     ordered = [each.recipe for each in plan.obfuscators if each.artifact in artifacts]
     ordered += [each.extractor.recipe for each in models if each.extractor is not None]
     ordered += [each.recipe for each in models]

@@ -1,4 +1,4 @@
-"""Trains and measures the trials of a campaign in several processes, for as long as it may take."""
+"""Trains and measures the trials of a campaign in several processes, within a time limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 @dataclass(frozen=True)
 class Hardware:
     """Torch's name of the ``device``, the ``name`` of the hardware behind it, and how many ``processes``
-    share it, each with so many ``threads``."""
+    share it, each with that many ``threads``."""
 
     device: str
     name: str
@@ -46,7 +46,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a model was not trained or a trial not measured."""
+    """The reason why a model was not trained or a trial not measured."""
 
     reason: str
 
@@ -80,8 +80,8 @@ class Campaign:
         self._running: dict[Future[Any], _Task] = {}
 
     def run(self, hardware: Hardware, seconds: float, say: Say) -> None:
-        """Work until all is done, or for so many ``seconds``; what is not done by then is given up, and its
-        part begins anew in the next campaign on the same folders. Raises `BrokenProcessPool` where a process
+        """Work until all is done, or for that many ``seconds``; unfinished trainings and trials are given up
+        then, and begin anew in the next campaign on the same folders. Raises `BrokenProcessPool` if a process
         dies."""
         deadline, others = time.monotonic() + seconds, set(multiprocessing.active_children())
         threads = str(hardware.threads)
@@ -104,12 +104,12 @@ class Campaign:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
-            for name in variables:  # what this process begins later is none of the campaign's
+            for name in variables:  # processes that this one begins later are none of the campaign's
                 del os.environ[name]
             os.environ.update(before)
 
     def _next(self) -> _Task | None:
-        """The worthiest thing that can be begun."""
+        """The task of highest priority that can be begun."""
         busy = {task.name for task in self._running.values()}
         for name, piece in self.left.items():
             needed = self._needed[name]
@@ -144,7 +144,7 @@ class Campaign:
 
 
 def _begin(parent: int, threads: int) -> None:
-    """In each process, before its first task."""
+    """Prepare a process, before its first task."""
     import torch
 
     die_with(parent)
@@ -153,7 +153,7 @@ def _begin(parent: int, threads: int) -> None:
 
 
 def _done(work: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of the ``work``, or why there is none: one trial must not end the others."""
+    """The result of the ``work``, or the reason why there is none: one trial must not end the others."""
     try:
         return work(*arguments)
     except LeakrangeError as error:

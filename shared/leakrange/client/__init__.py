@@ -10,8 +10,8 @@ Blocking and typed. Needs no more than Leakrange's own dependencies, and no torc
             print(event.message)
         rows = here.runs.table(begun)
 
-Events have the schemas of `leakrange.wire.events`. What a range refuses is raised as the error that it is:
-see `leakrange.wire.errors`.
+Events have the schemas of `leakrange.wire.events`. A refusal of the range is raised as its error: see
+`leakrange.wire.errors`.
 """
 
 from leakrange.client.audits import AuditFailed

@@ -1,189 +1,96 @@
-"""The proxy's administration: API keys, limits, policies and routes."""
+"""The proxy's administration: API keys, limits, policies and routes. Each method waits for the method of
+`leakrange.wire.operator.Proxy` of that name, and has the same parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from leakrange.client.http import Http, read
-from leakrange.wire.administration import (
-    Account,
-    Accounts,
-    BindingBody,
-    Bindings,
-    Counting,
-    NewKey,
-    Policies,
-    Policy,
-    Route,
-    Routes,
-    ShadowFigures,
-    ShadowList,
-)
-from leakrange.wire.errors import InvalidInput
-from leakrange.wire.limits import LimitList, LimitUse, NamedLimit
-from leakrange.wire.names import is_name
+from leakrange.client.waiting import wait
+from leakrange.wire.administration import Account
+from leakrange.wire.operator import Proxy
 
 __all__ = ["Keys", "Limits", "PolicyTable", "RouteTable"]
 
+Asked = ParamSpec("Asked")
+Result = TypeVar("Result")
 
-class Keys:
-    """``Range.keys``: API keys of the proxy, each with a budget in samples."""
 
-    def __init__(self, proxy: Http) -> None:
+class _Part:
+    def __init__(self, proxy: Proxy) -> None:
         self._proxy = proxy
 
-    def create(
-        self,
-        name: str,
-        budget: int | None,
-        *,
-        policy: str | None = None,
-        models: Sequence[str] | None = None,
-        endpoints: Sequence[str] | None = None,
-        limits: Sequence[str] = (),
-        counting: Counting = "exact",
-    ) -> NewKey:
-        """Make a key, which is shown this once, for so many samples (None: any number). See
-        `leakrange.wire.administration.KeyRequest` for the rest; None stands for all."""
-        given = {
-            "policy": policy,
-            "models": None if models is None else list(models),
-            "endpoints": None if endpoints is None else list(endpoints),
-        }
-        body = {"name": name, "budget": budget, "limits": list(limits), "counting": counting} | given
-        return read(NewKey, self._proxy.operate("POST", "/admin/keys", json=body))
 
-    def all(self) -> list[Account]:
-        """All keys with their ledgers."""
-        return read(Accounts, self._proxy.operate("GET", "/admin/keys")).keys
+def _waiting(
+    method: Callable[Concatenate[Proxy, Asked], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[_Part, Asked], Result]:
+    @wraps(method)
+    def waited(part: _Part, /, *args: Asked.args, **options: Asked.kwargs) -> Result:
+        return wait(method(part._proxy, *args, **options))
 
-    def get(self, id: str) -> Account:
-        """One key with its ledger: what it has spent, and what remains."""
-        return read(Account, self._proxy.operate("GET", f"/admin/keys/{_name(id)}"))
+    return waited
 
-    def change(self, id: str, **changes: Any) -> Account:
-        """Change a key's ``name``, ``budget``, ``models``, ``endpoints``, ``limits`` or ``counting``."""
-        return read(Account, self._proxy.operate("PATCH", f"/admin/keys/{_name(id)}", json=changes))
+
+class Keys(_Part):
+    """``Range.keys``: API keys of the proxy, each with a budget in samples."""
+
+    create = _waiting(Proxy.create_key)
+    """Make a key, which is shown this once."""
+    all = _waiting(Proxy.accounts)
+    """All keys with their ledgers."""
+    get = _waiting(Proxy.account)
+    """One key with its ledger."""
+    change = _waiting(Proxy.change_key)
+    """Change what a key may ask."""
 
     def revoke(self, id: str) -> Account:
-        """Let a key be used no more, for good."""
+        """Revoke a key for good."""
         return self.change(id, revoked=True)
 
 
-class Limits:
-    """``Range.limits``: what bounds keys beside their budgets."""
+class Limits(_Part):
+    """``Range.limits``: limits of keys beside their budgets."""
 
-    def __init__(self, proxy: Http) -> None:
-        self._proxy = proxy
-
-    def all(self) -> LimitList:
-        """All limits, and the kinds that there are with their parameters."""
-        return read(LimitList, self._proxy.operate("GET", "/admin/limits"))
-
-    def get(self, name: str) -> LimitUse:
-        """One limit, and what is counted under it."""
-        return read(LimitUse, self._proxy.operate("GET", f"/admin/limits/{_name(name)}"))
-
-    def put(self, name: str, kind: str, /, **parameters: Any) -> NamedLimit:
-        """Create or change a limit, e.g. ``put("a-minute", "window", samples=100, seconds=60)``. What is
-        counted under it stays, unless its kind changes."""
-        body = {"kind": kind, **parameters}
-        return read(NamedLimit, self._proxy.operate("PUT", f"/admin/limits/{_name(name)}", json=body))
-
-    def delete(self, name: str) -> None:
-        """Delete a limit that no key names, and what is counted under it."""
-        self._proxy.operate("DELETE", f"/admin/limits/{_name(name)}")
+    all = _waiting(Proxy.limits)
+    """All limits, and the kinds that there are."""
+    get = _waiting(Proxy.limit)
+    """One limit, and what is counted under it."""
+    put = _waiting(Proxy.put_limit)
+    """Create or change a limit."""
+    delete = _waiting(Proxy.delete_limit)
+    """Delete a limit that no key names."""
 
 
-class PolicyTable:
-    """``Range.policies``: which output defences hold for whom."""
+class PolicyTable(_Part):
+    """``Range.policies``: the output defences, and for whom each holds."""
 
-    def __init__(self, proxy: Http) -> None:
-        self._proxy = proxy
-
-    def put(self, name: str, chain: Sequence[Any]) -> Policy:
-        """Create or replace a policy: a chain of output defences, e.g. ``[{"round": {"decimals": 1}},
-        "argmax"]``."""
-        body = {"chain": list(chain)}
-        return read(Policy, self._proxy.operate("PUT", f"/admin/policies/{_name(name)}", json=body))
-
-    def all(self) -> list[Policy]:
-        """All policies."""
-        return read(Policies, self._proxy.operate("GET", "/admin/policies")).policies
-
-    def delete(self, name: str) -> None:
-        """Delete a policy that is bound nowhere."""
-        self._proxy.operate("DELETE", f"/admin/policies/{_name(name)}")
-
-    def bindings(self) -> list[BindingBody]:
-        """For whom which policy holds."""
-        return read(Bindings, self._proxy.operate("GET", "/admin/bindings")).bindings
-
-    def bind(
-        self, policy: str, *, key: str | None = None, model: str | None = None, endpoint: str | None = None
-    ) -> BindingBody:
-        """Let a policy hold for a key (by its id), a model, one endpoint of a model, or (none of them) for
-        all else. The most specific binding wins."""
-        return self._bind("PUT", "/admin/bindings", policy, key, model, endpoint)
-
-    def unbind(
-        self, *, key: str | None = None, model: str | None = None, endpoint: str | None = None
-    ) -> None:
-        """Delete the binding of exactly these."""
-        self._proxy.operate("DELETE", "/admin/bindings", parameters=_given(key, model, endpoint))
-
-    def shadow(
-        self, policy: str, *, key: str | None = None, model: str | None = None, endpoint: str | None = None
-    ) -> BindingBody:
-        """Let a policy be computed and counted beside the one that holds, and never sent: what it would
-        cost."""
-        return self._bind("PUT", "/admin/shadows", policy, key, model, endpoint)
-
-    def shadows(self) -> list[ShadowFigures]:
-        """All shadows with their figures."""
-        return read(ShadowList, self._proxy.operate("GET", "/admin/shadows")).shadows
-
-    def unshadow(
-        self, *, key: str | None = None, model: str | None = None, endpoint: str | None = None
-    ) -> None:
-        """Delete the shadow of exactly these."""
-        self._proxy.operate("DELETE", "/admin/shadows", parameters=_given(key, model, endpoint))
-
-    def _bind(
-        self, method: str, path: str, policy: str, key: str | None, model: str | None, endpoint: str | None
-    ) -> BindingBody:
-        body = {"policy": policy, **_given(key, model, endpoint)}
-        return read(BindingBody, self._proxy.operate(method, path, json=body))
+    put = _waiting(Proxy.put_policy)
+    """Create or replace a policy."""
+    all = _waiting(Proxy.policies)
+    """All policies."""
+    delete = _waiting(Proxy.delete_policy)
+    """Delete a policy that is bound nowhere."""
+    bindings = _waiting(Proxy.bindings)
+    """For whom which policy holds."""
+    bind = _waiting(Proxy.bind)
+    """Let a policy hold for a key, a model, one endpoint of a model, or all else."""
+    unbind = _waiting(Proxy.unbind)
+    """Delete a binding."""
+    shadow = _waiting(Proxy.shadow)
+    """Let a policy be computed and counted, and never sent."""
+    shadows = _waiting(Proxy.shadows)
+    """All shadows with their figures."""
+    unshadow = _waiting(Proxy.unshadow)
+    """Delete a shadow."""
 
 
-class RouteTable:
-    """``Range.routes``: which models the proxy serves, and from where."""
+class RouteTable(_Part):
+    """``Range.routes``: the models that the proxy serves, and their upstreams."""
 
-    def __init__(self, proxy: Http) -> None:
-        self._proxy = proxy
-
-    def put(self, model: str, upstream: str) -> Route:
-        """Send requests for a model to the provider at ``upstream``."""
-        body = {"upstream": upstream}
-        return read(Route, self._proxy.operate("PUT", f"/admin/routes/{_name(model)}", json=body))
-
-    def all(self) -> list[Route]:
-        """All routes."""
-        return read(Routes, self._proxy.operate("GET", "/admin/routes")).routes
-
-    def delete(self, model: str) -> None:
-        """Serve a model no more."""
-        self._proxy.operate("DELETE", f"/admin/routes/{_name(model)}")
-
-
-def _given(key: str | None, model: str | None, endpoint: str | None) -> dict[str, str]:
-    parts = {"key": key, "model": model, "endpoint": endpoint}
-    return {name: value for name, value in parts.items() if value is not None}
-
-
-def _name(name: str) -> str:
-    """``name``, which is part of a path; raises `InvalidInput` for what could lead elsewhere."""
-    if not is_name(name):
-        raise InvalidInput(f"{name!r} is no name", hint="names have letters, digits, '.', '_' and '-'")
-    return name
+    put = _waiting(Proxy.put_route)
+    """Send requests for a model to a provider."""
+    all = _waiting(Proxy.routes)
+    """All routes."""
+    delete = _waiting(Proxy.delete_route)
+    """Serve a model no more."""

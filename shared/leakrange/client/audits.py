@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from leakrange.client.http import Http, read
+from leakrange.client.http import Http
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.audits import AuditAccepted, AuditEntry, AuditList, AuditView
 from leakrange.jobs.verdict import Verdict
+from leakrange.wire.answers import read
 from leakrange.wire.errors import LeakrangeError
 
 __all__ = ["Audit", "AuditFailed", "Audits"]
@@ -21,7 +22,7 @@ LOOK_EVERY = 0.5
 
 
 class AuditFailed(LeakrangeError):
-    """An audit came to no verdict; ``detail`` says why, and ``view`` is what is known of it."""
+    """An audit reached no verdict; ``detail`` says why, and ``view`` is its last state."""
 
     slug: ClassVar[str] = "audit-failed"
     title: ClassVar[str] = "Audit failed"
@@ -35,7 +36,7 @@ class AuditFailed(LeakrangeError):
 
 
 class Audits:
-    """``Range.audits``. All methods raise what the controller refuses."""
+    """``Range.audits``. All methods raise the errors of the controller."""
 
     def __init__(self, controller: Http) -> None:
         self._controller = controller
@@ -48,23 +49,23 @@ class Audits:
         url: str | None = None,
         key: str | None = None,
     ) -> AuditAccepted:
-        """Have the fleet audit a model that the range's proxy serves, or with ``url`` one of a server
-        elsewhere with the native API, which may want the API ``key``."""
+        """Have the fleet audit a model that the range's proxy serves, or with ``url`` one of another server
+        with the native API, which may require the API ``key``."""
         given = plan.model_dump(mode="json") if isinstance(plan, AuditPlan) else dict(plan)
         asked = {"model": model, "url": url, "key": key, "plan": given}
         return read(AuditAccepted, self._controller.operate("POST", "/v1/audits", json=asked))
 
     def latest(self, count: int = 50) -> list[AuditEntry]:
-        """The last audits, at most 200, newest first."""
+        """Return the last audits, at most 200, newest first."""
         return read(AuditList, self._controller.get("/v1/audits", limit=count)).audits
 
     def view(self, audit: Audit) -> AuditView:
-        """The state of an audit, and what came of it."""
+        """Return the state of an audit and its outcome."""
         name = quote(audit if isinstance(audit, str) else audit.id, safe="")
         return read(AuditView, self._controller.get(f"/v1/audits/{name}"))
 
     def verdict(self, audit: Audit) -> Verdict:
-        """Wait for an audit's end. Raises `AuditFailed` where it comes to no verdict."""
+        """Wait for the end of an audit. Raises `AuditFailed` if it reaches no verdict."""
         while (view := self.view(audit)).state == "running":
             time.sleep(LOOK_EVERY)
         if view.verdict is None:

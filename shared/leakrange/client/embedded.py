@@ -17,8 +17,8 @@ DEFAULT_STATE = ".leakrange"
 
 
 def state_path(state: str | Path | None) -> Path:
-    """The folder ``state``, else the environment's ``LEAKRANGE_STATE``, else ``.leakrange``. Raises
-    `InvalidInput` where that is a file."""
+    """Return the folder ``state``, else the environment's ``LEAKRANGE_STATE``, else ``.leakrange``. Raises
+    `InvalidInput` if that is a file."""
     path = Path(state or os.environ.get("LEAKRANGE_STATE") or DEFAULT_STATE)
     if path.exists() and not path.is_dir():
         raise InvalidInput(f"{path} is no folder", hint="give --state (or LEAKRANGE_STATE) a folder")
@@ -52,26 +52,26 @@ class RangeRecord(BaseModel):
     parties: list[PartyRecord]
 
     def party(self, name: str) -> PartyRecord:
-        """The party of that name; raises `KeyError`."""
+        """Return the party of that name; raises `KeyError`."""
         for party in self.parties:
             if party.name == name:
                 return party
         raise KeyError(name)
 
     def port(self, name: str) -> int:
-        """Where the party of that name listens; raises `KeyError`, also for one that does not listen."""
+        """Return the port of the party of that name; raises `KeyError`, also if it does not listen."""
         port = self.party(name).port
         if port is None:
             raise KeyError(name)
         return port
 
     def url(self, name: str) -> str:
-        """Where the party of that name answers over HTTP; raises `KeyError` as `port` does."""
+        """Return the HTTP address of the party of that name; raises `KeyError` as `port` does."""
         return f"http://127.0.0.1:{self.port(name)}"
 
 
 class RangeFolder:
-    """The state folder ``root``, as whoever uses the range sees it."""
+    """The state folder ``root``, for users of the range."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -87,12 +87,12 @@ class RangeFolder:
 
     @property
     def lock_file(self) -> Path:
-        """What a living launcher keeps locked; its content is the launcher's process id."""
+        """The file that a living launcher keeps locked; it contains the launcher's process id."""
         return self.root / "lock"
 
     def held(self) -> bool:
-        """Whether a living launcher holds the folder. The kernel releases the lock when its holder dies, so a
-        record without a holder was left by a crash."""
+        """Return whether a living launcher holds the folder. The kernel releases the lock when its holder
+        dies, so a crash has left any record without a holder."""
         try:
             lock = self.lock_file.open("a")
         except OSError:
@@ -105,8 +105,8 @@ class RangeFolder:
             return False
 
     def record(self) -> RangeRecord | None:
-        """The record, or None. Raises `DamagedFile` where it is damaged and the range runs; a damaged record
-        of a range that no longer runs counts as none."""
+        """Return the record, or None. Raises `DamagedFile` if it is damaged and the range runs; a damaged
+        record of a range that no longer runs counts as none."""
         try:
             return RangeRecord.model_validate_json(self.record_file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):

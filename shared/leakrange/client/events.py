@@ -49,8 +49,8 @@ class Event:
 
     @property
     def what(self) -> RunEvent:
-        """The data as the schema of its kind, e.g. a `TrialEnded`. A plain `RunEvent` where a range of
-        another version says something else; members that are not known here are left out."""
+        """The data as the schema of its kind, e.g. a `TrialEnded`; a plain `RunEvent` if a range of another
+        version sends something else. Unknown members are left out."""
         schema = EVENTS.get(self.kind, RunEvent)
         known = {name: value for name, value in self.data.items() if name in schema.model_fields}
         try:
@@ -60,9 +60,9 @@ class Event:
 
 
 def parse(lines: Iterable[str], after: int = 0) -> Iterator[Event]:
-    """The complete events of a stream's lines; comments, and fields of other names, are skipped. One without
-    a number has that of the event before it, the first one ``after``. Raises `UpstreamFailed` for what is no
-    event of a run."""
+    """Parse the complete events of a stream's lines; comments and unknown fields are skipped. An event
+    without a number gets that of the event before it, the first one ``after``. Raises `UpstreamFailed` for
+    anything but an event of a run."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -89,16 +89,15 @@ def _event(fields: Mapping[str, str], after: int) -> Event:
 
 
 def follow(controller: Http, run: str) -> Iterator[Event]:
-    """All events of ``run`` from the first to ``run.finished``. Raises what the controller refuses, and
-    `Unavailable` where it stays away.
-    """
+    """Yield all events of ``run`` from the first to ``run.finished``. Raises the errors of the controller,
+    and `Unavailable` if it stays away."""
     stream = _Stream(controller, run)
     while True:
         seen = stream.seen
         try:
-            for found in stream.events():
-                yield found
-                if found.kind == LAST:
+            for event in stream.events():
+                yield event
+                if event.kind == LAST:
                     return
         except Unavailable as error:
             if stream.silent() > GIVE_UP_SECONDS:
@@ -117,7 +116,7 @@ def follow(controller: Http, run: str) -> Iterator[Event]:
 
 
 class _Stream:
-    """What was seen of a run's events, and since when nobody answers."""
+    """The state of following a run: its last event, and since when nobody answers."""
 
     def __init__(self, controller: Http, run: str) -> None:
         self._controller, self._path = controller, f"/v1/runs/{run}/events"
@@ -127,27 +126,27 @@ class _Stream:
         self._empty_since: float | None = None
 
     def silent(self) -> float:
-        """Seconds from the first failure after the last line until now."""
+        """Return the seconds from the first failure after the last line until now."""
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now
         return now - self._failing_since
 
     def ended_empty(self) -> float:
-        """Seconds since streams end in order, and without an event."""
+        """Return the seconds since which streams have ended in order without an event."""
         now = time.monotonic()
         if self._empty_since is None:
             self._empty_since = now
         return now - self._empty_since
 
     def events(self) -> Iterator[Event]:
-        """Those that were not seen yet, until the stream ends or breaks off."""
+        """Yield the events that were not seen yet, until the stream ends or breaks off."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self.seen)}
         with self._controller.lines(self._path, headers, quiet=QUIET_SECONDS) as lines:
-            for found in parse(self._heard(lines), self.seen):
-                if found.seq > self.seen:
-                    self.seen, self._empty_since = found.seq, None
-                yield found
+            for event in parse(self._heard(lines), self.seen):
+                if event.seq > self.seen:
+                    self.seen, self._empty_since = event.seq, None
+                yield event
         self._failing_since = None  # it ended in order, perhaps without a line
 
     def _heard(self, lines: Iterable[str]) -> Iterator[str]:

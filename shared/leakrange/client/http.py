@@ -1,23 +1,21 @@
-"""Requests to one server of a range: answers as they are, problems as errors."""
+"""Requests to one server of a range: answers are returned unchanged, problems raised as errors."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import orjson
-from pydantic import BaseModel, ValidationError
 
 from leakrange.wire.answers import Answer, raise_problem
 from leakrange.wire.errors import InvalidInput, Unauthenticated, Unavailable, UpstreamFailed
 from leakrange.wire.received import ACCEPTED, Received
 
-__all__ = ["Http", "address", "read"]
+__all__ = ["SECONDS", "Http", "address"]
 
-Schema = TypeVar("Schema", bound=BaseModel)
 SECONDS = 60.0
 """How long a server may be silent in the middle of an answer."""
 WHOLE_SECONDS = 600.0
@@ -29,7 +27,7 @@ LONGEST_LINE = 2**24
 
 
 def address(given: str) -> str:
-    """``given`` without slashes at its end; raises `InvalidInput` for what is no URL of a server."""
+    """Return ``given`` without slashes at its end; raises `InvalidInput` if it is no URL of a server."""
     try:
         url = httpx.URL(given)
     except httpx.InvalidURL:
@@ -41,21 +39,11 @@ def address(given: str) -> str:
     return given.rstrip("/")
 
 
-def read(schema: type[Schema], answer: Answer) -> Schema:
-    """The body of an answer; raises `UpstreamFailed` where it is something else."""
-    try:
-        return schema.model_validate_json(answer.body)
-    except ValidationError as error:
-        raise UpstreamFailed(
-            f"the answer is no {schema.__name__}", hint="is this a range of the same version?"
-        ) from error
-
-
 class Http:
-    """The server at ``url``. What only its operator may do wants the ``operator_key``.
+    """The server at ``url``. Operations of its operator require the ``operator_key``.
 
-    ``local``: no proxy of the environment stands in between. ``hint`` says what to do where nobody answers.
-    All methods raise the error that the server tells, and `Unavailable` where it does not answer.
+    ``local``: the environment's proxies are not used. ``hint`` says what to do if nobody answers. All methods
+    raise the error in the server's answer, and `Unavailable` without an answer.
     """
 
     def __init__(
@@ -76,7 +64,7 @@ class Http:
             self._client.headers["Authorization"] = f"Bearer {operator_key}"
 
     def get(self, path: str, **parameters: Any) -> Answer:
-        """Ask for what viewers may see."""
+        """Send a request that needs no operator key."""
         return self._send("GET", path, params=parameters)
 
     def operate(
@@ -88,15 +76,11 @@ class Http:
         content: bytes | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Ask for what only the operator may have done, with a body of JSON, or of YAML in ``content``.
+        """Send a request as the operator, with a body of JSON, or of YAML in ``content``.
 
-        Raises `Unauthenticated` where no operator key is known.
+        Raises `Unauthenticated` if no operator key is known.
         """
-        if self.operator_key is None:
-            raise Unauthenticated(
-                "this wants the operator key",
-                hint="set LEAKRANGE_OPERATOR_KEY, or give the range its operator_key",
-            )
+        self.key()
         headers = {}
         if json is not None:
             content, headers["Content-Type"] = orjson.dumps(json), "application/json"
@@ -104,9 +88,19 @@ class Http:
             headers["Content-Type"] = "application/yaml"
         return self._send(method, path, params=parameters, content=content, headers=headers)
 
+    def key(self) -> str:
+        """The operator key; raises `Unauthenticated` if none is known."""
+        if self.operator_key is None:
+            raise Unauthenticated(
+                "this wants the operator key",
+                hint="set LEAKRANGE_OPERATOR_KEY, or give the range its operator_key",
+            )
+        return self.operator_key
+
     @contextmanager
     def lines(self, path: str, headers: dict[str, str], *, quiet: float) -> Iterator[Iterator[str]]:
-        """The lines of an answer as they come; `Unavailable` where ``quiet`` seconds pass without one."""
+        """Yield the lines of an answer as they come; raises `Unavailable` if ``quiet`` seconds pass without
+        one."""
         timeout = httpx.Timeout(10.0, read=quiet)
         asked = {**headers, "Accept-Encoding": "identity"}
         with (
@@ -128,7 +122,7 @@ class Http:
             return self._whole(answer)
 
     def _whole(self, answer: httpx.Response) -> Answer:
-        """The answer; raises the problem that it is."""
+        """Read the answer; raises its error if it is a problem."""
         received = Received(answer.headers.get("content-encoding"), MAX_ANSWER, self.url)
         until = time.monotonic() + WHOLE_SECONDS
         for piece in answer.iter_raw():
@@ -141,7 +135,8 @@ class Http:
         return whole
 
     def _lines(self, pieces: Iterator[bytes]) -> Iterator[str]:
-        """The lines of a stream, whichever way they end. Raises `UpstreamFailed` for one that does not."""
+        """Yield the lines of a stream, with any line ending. Raises `UpstreamFailed` for a line that does not
+        end."""
         begun = b""
         for piece in pieces:
             *whole, begun = (begun + piece).split(b"\n")
@@ -155,5 +150,5 @@ class Http:
         try:
             yield
         except httpx.RequestError as error:
-            said = str(error) or type(error).__name__
-            raise Unavailable(f"no answer from {self.url}: {said}", hint=self.hint) from error
+            reason = str(error) or type(error).__name__
+            raise Unavailable(f"no answer from {self.url}: {reason}", hint=self.hint) from error

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine
-from functools import cache, cached_property
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.client.waiting import wait
 from leakrange.wire.client import NativeClient
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, GalleryEntry, ModelCard
@@ -19,7 +17,6 @@ from leakrange.wire.transport import HttpxTransport
 
 __all__ = ["Model"]
 
-Result = TypeVar("Result")
 ATTEMPTS = 3
 
 
@@ -27,7 +24,7 @@ class Model:
     """A model at a proxy or a provider at ``url``, with an API ``key`` (None: a provider without a proxy).
 
     Arrays may hold any number of samples: they are sent in batches as large as the model takes. All methods
-    raise what the server refuses, e.g. `BudgetExhausted`; batches that were answered before are paid for.
+    raise the errors of the server, e.g. `BudgetExhausted`; batches that were answered before it are paid for.
     """
 
     def __init__(self, url: str, name: str, key: str | None = None, *, local: bool = False) -> None:
@@ -38,11 +35,11 @@ class Model:
     @cached_property
     def card(self) -> ModelCard:
         """What the provider says of the model: its classes, what a sample looks like, what it releases."""
-        return _wait(self._client.card(self.name))
+        return wait(self._client.card(self.name))
 
     def query(self, endpoint: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         """The release (B, N) of samples (B, *shape) at an endpoint of the native API."""
-        answers = [_wait(self._client.query(self.name, endpoint, batch)) for batch in self._batches(samples)]
+        answers = [wait(self._client.query(self.name, endpoint, batch)) for batch in self._batches(samples)]
         return np.concatenate(answers) if answers else np.empty((0, 0), dtype=np.float32)
 
     def softmax(self, samples: NDArray[Any]) -> NDArray[np.float32]:
@@ -68,28 +65,29 @@ class Model:
     def verify(self, person: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         """Distances (B, 1) of samples (B, *shape) to an enrolled person."""
         answers = [
-            _wait(self._client.verify_person(self.name, person, batch)) for batch in self._batches(samples)
+            wait(self._client.verify_person(self.name, person, batch)) for batch in self._batches(samples)
         ]
         return np.concatenate(answers) if answers else np.empty((0, 1), dtype=np.float32)
 
     def enrol(self, person: str, samples: NDArray[Any]) -> GalleryEntry:
         """Enrol a person by samples (B, *shape), or replace one."""
-        return _wait(self._client.enrol(self.name, person, samples))
+        return wait(self._client.enrol(self.name, person, samples))
 
     def upload(self, release: ReleaseKind, values: NDArray[np.float32]) -> Classes:
-        """Send outputs (B, N) that a device computed; the provider's decisions on them, a class each."""
+        """Send outputs (B, N) that a device computed; returns the provider's decisions on them, one class
+        each."""
         decided: list[Any] = []
         for batch in self._batches(values):
-            decided += _wait(self._client.upload(self.name, release, batch))
+            decided += wait(self._client.upload(self.name, release, batch))
         return decided
 
     def artifact(self) -> bytes:
-        """The model file (safetensors), where the key may have it."""
-        return _wait(self._client.artifact(self.name))
+        """Return the model file (safetensors), if the key may have it."""
+        return wait(self._client.artifact(self.name))
 
     def close(self) -> None:
         """Close all connections."""
-        _wait(self._transport.close())
+        wait(self._transport.close())
 
     def __enter__(self) -> Self:
         return self
@@ -102,20 +100,3 @@ class Model:
     def _batches(self, samples: NDArray[Any]) -> list[NDArray[Any]]:
         size = self.card.max_batch
         return [samples[start : start + size] for start in range(0, len(samples), size)]
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """An event loop in a thread of its own: a notebook's thread runs one already, which cannot wait."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="leakrange-client", daemon=True).start()
-    return loop
-
-
-def _wait(asked: Coroutine[Any, Any, Result]) -> Result:
-    answer = asyncio.run_coroutine_threadsafe(asked, _loop())
-    try:
-        return answer.result()
-    except BaseException:
-        answer.cancel()
-        raise

@@ -1,4 +1,4 @@
-"""A range: where its controller and its proxy are, and what can be asked of both."""
+"""A range: its controller, its proxy, and the requests to both."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from leakrange.client.administration import Keys, Limits, PolicyTable, RouteTable
 from leakrange.client.audits import Audits
 from leakrange.client.embedded import RangeFolder, state_path
-from leakrange.client.http import Http
+from leakrange.client.http import SECONDS, Http, address
 from leakrange.client.model import Model
 from leakrange.client.runs import Runs
+from leakrange.client.waiting import wait
 from leakrange.wire.answers import Answer
 from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
 from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
+from leakrange.wire.operator import Proxy
+from leakrange.wire.transport import HttpxTransport
 
 __all__ = ["Range"]
 
@@ -32,8 +35,8 @@ _MODELS = TypeAdapter(dict[str, list[ModelEntry]])
 class Range:
     """The range whose controller is at ``url`` and whose defence proxy is at ``proxy``.
 
-    Whoever reads needs no ``operator_key``; starting, cancelling and administering do. Close it, or use it in
-    a ``with`` statement.
+    Reading needs no ``operator_key``; starting, cancelling and administering do. Close it, or use it in a
+    ``with`` statement.
     """
 
     runs: Runs
@@ -51,15 +54,16 @@ class Range:
         hint: str = "is that where the controller is?",
     ) -> None:
         self.controller = Http(url, operator_key=operator_key, local=local, hint=hint)
-        self._proxy = Http(proxy, operator_key=operator_key, local=local, hint=hint) if proxy else None
+        self._proxy = address(proxy) if proxy else None
+        self._transport = HttpxTransport(timeout=SECONDS, trust_env=not local, hint=hint)
         self.runs, self.audits = Runs(self.controller), Audits(self.controller)
 
     @classmethod
     def embedded(cls, state: str | Path | None = None) -> Self:
-        """The range that ``leakrange up`` keeps running in a folder, as its operator.
+        """Connect as the operator to the range that ``leakrange up`` keeps running in a folder.
 
         The folder is ``state``, else the environment's ``LEAKRANGE_STATE``, else ``.leakrange``. Raises
-        `Unavailable` where none is running there, `InvalidInput` where that is a file.
+        `Unavailable` if none is running there, `InvalidInput` if that is a file.
         """
         folder = RangeFolder(state_path(state))
         record = folder.record()
@@ -78,7 +82,7 @@ class Range:
 
     @classmethod
     def at(cls, url: str) -> Self:
-        """The range at ``url``; its proxy and the operator key are those of the environment, in
+        """Connect to the range at ``url``; its proxy and the operator key come from the environment, in
         ``LEAKRANGE_PROXY_URL`` and ``LEAKRANGE_OPERATOR_KEY``."""
         return cls(
             url,
@@ -88,14 +92,14 @@ class Range:
 
     @classmethod
     def find(cls) -> Self:
-        """The range of ``LEAKRANGE_URL`` where that is set, else the embedded one, as the ``leakrange``
-        command finds it."""
+        """Connect to the range of ``LEAKRANGE_URL`` if that is set, else the embedded one, as the
+        ``leakrange`` command finds it."""
         url = os.environ.get("LEAKRANGE_URL")
         return cls.at(url) if url else cls.embedded()
 
     @property
-    def proxy(self) -> Http:
-        """The defence proxy; raises `InvalidInput` where it is not known."""
+    def proxy(self) -> str:
+        """The address of the defence proxy; raises `InvalidInput` if it is not known."""
         if self._proxy is None:
             raise InvalidInput(
                 "it is not known where the proxy is",
@@ -106,26 +110,26 @@ class Range:
     @property
     def keys(self) -> Keys:
         """API keys of the proxy and their budgets."""
-        return Keys(self.proxy)
+        return Keys(self._administration())
 
     @property
     def limits(self) -> Limits:
-        """What bounds keys beside their budgets."""
-        return Limits(self.proxy)
+        """Limits of keys beside their budgets."""
+        return Limits(self._administration())
 
     @property
     def policies(self) -> PolicyTable:
-        """Which output defences hold for whom."""
-        return PolicyTable(self.proxy)
+        """The output defences, and for whom each holds."""
+        return PolicyTable(self._administration())
 
     @property
     def routes(self) -> RouteTable:
-        """Which models the proxy serves, and from where."""
-        return RouteTable(self.proxy)
+        """The models that the proxy serves, and their upstreams."""
+        return RouteTable(self._administration())
 
     def model(self, name: str, key: str) -> Model:
         """A model that the proxy serves, for the user of an API key."""
-        return Model(self.proxy.url, name, key, local=self.proxy.local)
+        return Model(self.proxy, name, key, local=self.controller.local)
 
     def models(self, count: int = 500) -> list[ModelEntry]:
         """The last models that the range has trained, newest first."""
@@ -155,8 +159,7 @@ class Range:
     def close(self) -> None:
         """Close all connections."""
         self.controller.close()
-        if self._proxy is not None:
-            self._proxy.close()
+        wait(self._transport.close())
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +169,9 @@ class Range:
     ) -> None:
         self.close()
 
+    def _administration(self) -> Proxy:
+        return Proxy(self._transport, self.proxy, self.controller.key(), attempts=1)
+
     def _get(self, path: str, **parameters: Any) -> Answer:
         return self.controller.get(path, **parameters)
 
@@ -174,7 +180,7 @@ class Range:
 
 
 def _listed(schema: TypeAdapter[dict[str, list[Entries]]], answer: Answer, name: str) -> list[Entries]:
-    """What an answer lists under a name; raises `UpstreamFailed` where it is something else."""
+    """Read the list under a name of an answer; raises `UpstreamFailed` if there is none."""
     try:
         return schema.validate_json(answer.body)[name]
     except (ValidationError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""Runs of scenarios, and what they found."""
+"""Runs of scenarios, and their results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from urllib.parse import quote
 import orjson
 
 from leakrange.client.events import Event, follow
-from leakrange.client.http import Http, read
+from leakrange.client.http import Http
+from leakrange.wire.answers import read
 from leakrange.wire.comparison import Comparison
 from leakrange.wire.errors import InvalidScenario, LeakrangeError
 from leakrange.wire.runs import Accepted, RunList, RunView
@@ -30,7 +31,7 @@ PAGE = 200
 
 
 class RunFailed(LeakrangeError):
-    """A run that was waited for failed, or was cancelled; ``view`` is what is known of it."""
+    """A run that was waited for failed or was cancelled; ``view`` is its last state."""
 
     slug: ClassVar[str] = "run-failed"
     title: ClassVar[str] = "Run failed"
@@ -41,13 +42,13 @@ class RunFailed(LeakrangeError):
 
 
 class Runs:
-    """``Range.runs``. All methods raise what the controller refuses, e.g. `NotFound` for an unknown run."""
+    """``Range.runs``. All methods raise the errors of the controller, e.g. `NotFound` for an unknown run."""
 
     def __init__(self, controller: Http) -> None:
         self._controller = controller
 
     def start(self, scenario: Scenario, *, load: bool = False) -> Accepted:
-        """Have the range run a scenario. With ``load``, load users ask what the fleet would.
+        """Have the range run a scenario. With ``load``, load users ask in place of the fleet.
 
         Raises `InvalidScenario` with all its ``mistakes``, and `OSError` for a file that cannot be read.
         """
@@ -65,28 +66,28 @@ class Runs:
 
     def latest(self, count: int = 50) -> list[RunView]:
         """The last ``count`` runs, newest first."""
-        found: list[RunView] = []
+        runs: list[RunView] = []
         place: dict[str, str] = {}
-        while len(found) < count:
-            page = self._controller.get("/v1/runs", limit=min(PAGE, count - len(found)), **place)
+        while len(runs) < count:
+            page = self._controller.get("/v1/runs", limit=min(PAGE, count - len(runs)), **place)
             listed = read(RunList, page)
-            found += listed.runs
+            runs += listed.runs
             if listed.next is None:
                 break
             place = {"after": listed.next}
-        return found
+        return runs
 
     def view(self, run: Run) -> RunView:
-        """The state of a run: how many of its jobs and trials are done."""
+        """Return the state of a run, with the number of its jobs and trials that are done."""
         return read(RunView, self._controller.get(_path(run)))
 
     def follow(self, run: Run) -> Iterator[Event]:
-        """All events of a run from the first to ``run.finished``, as they come. A connection that is lost is
-        taken up where it ended; `Unavailable` where the controller stays away for a minute."""
+        """Yield all events of a run from the first to ``run.finished``, as they come. A lost connection is
+        resumed where it ended; raises `Unavailable` if the controller stays away for a minute."""
         return follow(self._controller, _id(run))
 
     def wait(self, run: Run) -> RunView:
-        """Follow a run to its end. Raises `RunFailed` where it is not done then."""
+        """Follow a run to its end. Raises `RunFailed` unless it is done then."""
         for _ in self.follow(run):
             pass
         view = self.view(run)
@@ -95,7 +96,7 @@ class Runs:
         return view
 
     def cancel(self, run: Run) -> RunView:
-        """Cancel a run and free its workers; a finished one stays as it is."""
+        """Cancel a run and free its workers; a finished one stays unchanged."""
         return read(RunView, self._controller.operate("DELETE", _path(run)))
 
     def results(self, run: Run) -> RunResults:
@@ -105,16 +106,16 @@ class Runs:
         return read(RunResults, self._controller.get(_path(run, "results"), format="json"))
 
     def table(self, run: Run) -> list[dict[str, Any]]:
-        """The trials so far, a row each, e.g. for ``pandas.DataFrame(rows)``: what was varied, and every
-        figure under the name of its metric; its 95 % interval, where it has one, in ``_low`` and ``_high``.
-        None where nothing was measured."""
+        """Return the trials so far, a row each, e.g. for ``pandas.DataFrame(rows)``: the varied parts, and
+        every figure under the name of its metric; its 95 % interval, if any, in ``_low`` and ``_high``. None
+        if nothing was measured."""
         from leakrange.scenario.table import rows
 
         return rows(self.results(run).trials)
 
     def views(self, run: Run, **narrowed: Sequence[str]) -> RunViews:
-        """What its report and pages show, as data; narrowed to names of ``provider``, ``defence`` or
-        ``attack``."""
+        """Return the content of its report and pages as data; narrowed to names of ``provider``, ``defence``
+        or ``attack``."""
         return read(RunViews, self._controller.get(_path(run, "views"), **narrowed))
 
     def picture(self, run: Run, name: str) -> PictureView:
@@ -126,7 +127,8 @@ class Runs:
         return self._controller.get(_path(run, "report")).body.decode(errors="replace")
 
     def compare(self, *runs: Run) -> Comparison:
-        """Two to six runs with the first of them: how their scenarios differ, and the figures they share."""
+        """Compare two to six runs with the first of them: the differences of their scenarios, and the figures
+        they share."""
         return read(Comparison, self._controller.get("/v1/compare", run=[_id(run) for run in runs]))
 
     def compare_table(self, *runs: Run) -> bytes:
@@ -134,16 +136,17 @@ class Runs:
         return self._controller.get("/v1/compare", run=[_id(run) for run in runs], format="csv").body
 
     def load_table(self, run: Run, form: str = "json") -> bytes:
-        """How far attacks came with so many queries under load, in the ``form`` "json", "csv" or "text"."""
+        """Return the results of attacks by number of queries under load, in the ``form`` "json", "csv" or
+        "text"."""
         return self._controller.get(_path(run, "load/table"), format=form).body
 
     def load_picture(self, run: Run) -> bytes:
-        """The same of its first attack, as SVG."""
+        """Return the same for its first attack, as SVG."""
         return self._controller.get(_path(run, "load/picture")).body
 
 
 def _id(run: Run) -> str:
-    """As it stands in a path."""
+    """Return the id of a run as part of a path."""
     return quote(run if isinstance(run, str) else run.id, safe="")
 
 

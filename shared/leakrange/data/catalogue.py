@@ -1,4 +1,5 @@
-"""What a data set is: facts that can be listed without loading it, and a method that reads its content."""
+"""The base of data sets: facts that can be listed without loading a set, and a method that reads its
+content."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from leakrange.data.samples import Attribute
 from leakrange.jobs.recipe import DataSpec
 from leakrange.registry import Registry
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import SampleSpec, encodings
 
 __all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What is known about a set's N samples without their values, before split and limit are applied.
+    """Facts about a set's N samples without their values, before split and limit are applied.
 
     labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal for near-copies (None: every
     sample its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
@@ -37,7 +38,7 @@ class Outline:
         return len(next(iter(self.labels.values())))
 
     def with_values(self, values: NDArray[Any]) -> Content:
-        """This, and the samples ``values`` (N, *shape)."""
+        """The outline together with the samples ``values`` (N, *shape)."""
         return Content(
             values=values, labels=self.labels, group=self.group, official=self.official, notes=self.notes
         )
@@ -67,28 +68,37 @@ class DataSet(ABC):
     description: ClassVar[str]
     attributes: ClassVar[Mapping[str, Attribute]]
     spec: ClassVar[SampleSpec]
-    """What a sample looks like. A specification may ask for pictures of another size."""
+    """Form of a sample. A specification may ask for pictures of another size."""
     source: ClassVar[str]
-    """Where it comes from and under which licence."""
+    """Origin and licence of the set."""
     official_split: ClassVar[bool] = False
     person: ClassVar[str | None] = None
-    """The attribute that tells whose a sample is, where people have several samples."""
+    """The attribute that names the person of a sample, where people have several samples."""
     undivided: ClassVar[bool] = False
-    """Whether no person is in two splits; else splits keep near-copies together and nothing else."""
+    """Whether no person is in two splits; otherwise splits only keep near-copies together."""
     default_count: ClassVar[int | None] = None
-    """Samples drawn when the specification names no count; None for sets that are given, which refuse a
-    count."""
+    """Samples drawn when the specification names no count; None for given sets, which refuse a count."""
     notes: ClassVar[tuple[str, ...]] = ()
-    """What readers of results have to know; `Samples.notes` begins with these."""
+    """Facts that readers of results have to know; `Samples.notes` begins with these."""
 
     @classmethod
     def sized(cls, size: int | None) -> SampleSpec:
         """What a sample of this size looks like (None: the set's own size). Raises `InvalidInput` where
-        samples are not pictures and have no size."""
+        samples are not `resizable`."""
         try:
             return cls.spec if size is None else cls.spec.resized(size)
         except ValueError as error:
             raise InvalidInput(f"data set {cls.name!r}: {error}", hint="leave out 'size'") from error
+
+    @classmethod
+    def resizable(cls) -> bool:
+        """Whether a specification may choose the size of the samples."""
+        return encodings[cls.spec.encoding].resizable
+
+    @classmethod
+    def sample(cls, spec: DataSpec) -> SampleSpec:
+        """What a sample of the specification looks like, whose size counts where samples are `resizable`."""
+        return cls.sized(spec.size if cls.resizable() else None)
 
     @classmethod
     def procedural(cls) -> bool:
@@ -97,34 +107,33 @@ class DataSet(ABC):
 
     @classmethod
     def identities(cls) -> bool:
-        """Whether the set says who is shown (attribute ``identity``)."""
+        """Whether the set names the person shown (attribute ``identity``)."""
         return "identity" in cls.attributes
 
     @classmethod
     def available(cls) -> str | None:
-        """None where the set can be loaded here, as a drawn set always can, else the reason and what to do;
-        reads no content."""
+        """None where the set can be loaded here, as a drawn set always can, else the reason and a remedy.
+        Reads no content."""
         return None
 
     @classmethod
     def drawn(cls, drawing: NDArray[np.uint8], digit: int) -> Content | None:  # noqa: ARG003
-        """The sample that a visitor's drawing makes, (H, W) of 0 (no ink) to 255, and its labels if it shows
-        that ``digit``; None where samples are not drawn by hand. Raises `InvalidInput` for a drawing that
-        shows nothing."""
+        """The sample of a visitor's drawing, (H, W) of 0 (no ink) to 255, with its labels if it shows that
+        ``digit``; None where samples are not drawn by hand. Raises `InvalidInput` for an empty drawing."""
         return None
 
     @classmethod
     @abstractmethod
     def read(cls, spec: DataSpec) -> Content:
-        """The content at the native size, or at ``spec.size`` if that is how it is drawn.
+        """Read the content at the native size, or at ``spec.size`` if that is how it is drawn.
 
         Raises `DataUnavailable` when a file is missing, broken or not of the documented layout.
         """
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """What `read` gives, without the values; for planning, which needs the number of samples. Raises as
-        `read` does. A set overrides this if it need not draw or decode its samples for it."""
+        """The content of `read` without the values; for planning, which needs the number of samples. Raises
+        as `read` does. A set overrides this if it need not draw or decode its samples for it."""
         return cls.read(spec)
 
 

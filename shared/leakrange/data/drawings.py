@@ -1,4 +1,4 @@
-"""What somebody draws with a pen or a finger, made like the digits of the UCI set."""
+"""Drawings with a pen or a finger, brought to the form of the UCI set's digits."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ BITMAP, BLOCK = 32, 4
 NARROWEST, WIDEST = 12, 22
 """Columns of the bitmap that a digit takes; the set's digits fill all of its rows."""
 INK = 64
-"""Grey levels from here on are ink."""
+"""Grey level from which on a pixel is ink."""
 LEAST_INK = 20
-"""Pixels of a drawing; fewer are a slip of the pen."""
+"""Fewest inked pixels of a drawing; fewer are a slip of the pen."""
 BLUR = 1.0
-"""In pixels of the bitmap: with it strokes become as broad as those of the set."""
+"""Blur in pixels of the bitmap, which makes strokes as broad as those of the set."""
 
 
 def as_counts(drawing: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """A drawing (H, W), 0 where there is no ink, as those digits were made: cut out, fitted into a bitmap of
-    32 × 32, and counted in blocks of 4 × 4. Gives (8, 8) of 0..16.
+    """A drawing (H, W), 0 where there is no ink, in the form of those digits: cut out, fitted into a bitmap
+    of 32 × 32, and counted in blocks of 4 × 4. Returns (8, 8) of 0..16.
 
     Raises `InvalidInput` where hardly anything is drawn.
     """

@@ -1,7 +1,7 @@
-"""People's photographs as their archives unpack: a folder a person, its pictures JPEG or PNG files.
+"""People's photographs as their archives unpack: a folder for each person, its pictures JPEG or PNG files.
 
-Such archives hold more than fits into memory. So people, and of each person pictures, are drawn before any
-picture is opened; pictures are opened one at a time; and what is kept has a limit, `MOST_BYTES`.
+Such archives hold more than fits into memory. So people, and pictures of each person, are drawn before any
+picture is opened; pictures are opened one at a time; and the result has a size limit, `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content
-from leakrange.data.loading import resized
 from leakrange.data.people import Casting, cast
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
+from leakrange.wire.pictures import resized
 
 __all__ = [
     "cast_content",
@@ -35,75 +35,76 @@ __all__ = [
 ]
 
 MOST_BYTES = 4 * 2**30
-"""Pixels of one set, at the size asked for, a byte a channel."""
+"""Largest size of one set's pixels, at the size asked for, a byte per channel."""
 MOST_PIXELS = 2**26
-"""Of one picture, as its header declares it."""
+"""Largest number of pixels of one picture, as its header declares it."""
 ENDINGS = (".jpeg", ".jpg", ".png")
-"""How names of pictures end, in any case. Other files in a person's folder are passed over."""
+"""Endings of pictures' names, in any case. Other files in a person's folder are ignored."""
 
 
 def data_folder(*names: str) -> Path | None:
-    """The first of these folders that is in ``LEAKRANGE_DATA``; None where none is."""
+    """The first of these folders that exists in ``LEAKRANGE_DATA``; None where none does."""
     root = os.environ.get("LEAKRANGE_DATA")
-    found = [Path(root) / name for name in names] if root else []
-    return next((folder for folder in found if folder.is_dir()), None)
+    folders = [Path(root) / name for name in names] if root else []
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def person_folders(folder: Path) -> dict[str, Path]:
-    """The folders in ``folder`` by name, hidden ones apart. Raises `DataUnavailable` where there are none."""
-    found = {entry.name: Path(entry.path) for entry in _listed(folder) if entry.is_dir()}
-    if not found:
+    """The folders in ``folder`` by name, without hidden ones. Raises `DataUnavailable` where there are
+    none."""
+    folders = {entry.name: Path(entry.path) for entry in _listed(folder) if entry.is_dir()}
+    if not folders:
         raise DataUnavailable(
             f"{folder} holds no folders, one for each person", hint="unpack the archive there as it is"
         )
-    return found
+    return folders
 
 
 def draw_pictures(
     folders: Mapping[str, Sequence[Path]], people: int, casting: Casting, seed: int
 ) -> dict[str, list[Path]]:
-    """By person the pictures to read: of at most so many people, who have ``casting.fewest`` or more in
+    """The pictures to read, by person: of at most so many people, who have ``casting.fewest`` or more in
     their folders, at most ``casting.most`` each; both drawn by ``seed``, and sorted by name.
 
-    Folders are looked into until there are people enough, so not all of millions of pictures are listed.
-    Raises `DataUnavailable` for a folder without pictures.
+    The search ends when there are enough people, so not all of millions of pictures are listed. Raises
+    `DataUnavailable` for a folder without pictures.
     """
     names = sorted(folders)
     drawn: dict[str, list[Path]] = {}
     for place in shuffled(stream(seed, "people"), len(names)):
         name = names[place]
-        own = [picture for folder in folders[name] for picture in _pictures(folder)]
-        if len(own) < casting.fewest:
+        pictures = [picture for folder in folders[name] for picture in _pictures(folder)]
+        if len(pictures) < casting.fewest:
             continue
-        # A stream for each person: what is taken of one does not depend on who else is there.
-        order = shuffled(stream(seed, f"pictures of {name}"), len(own))
-        drawn[name] = [own[i] for i in np.sort(order[: casting.most])]
+        # A stream for each person, so that the pictures of one do not depend on the others.
+        order = shuffled(stream(seed, f"pictures of {name}"), len(pictures))
+        drawn[name] = [pictures[i] for i in np.sort(order[: casting.most])]
         if len(drawn) == people:
             break
     return dict(sorted(drawn.items()))
 
 
 def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The pictures, uint8 (N, size, size, 3), and their groups, int64 (N,): equal for pictures that are
-    equal before they are scaled.
+    """The pictures, uint8 (N, size, size, 3), and their groups, int64 (N,): equal for pictures that are equal
+    before they are scaled.
 
-    Of each the square in the middle is taken, and scaled as `leakrange.data.loading.resized` does. Raises
+    Of each the square in the middle is taken, and scaled as `leakrange.wire.pictures.resized` does. Raises
     `InvalidInput` where they would take more than `MOST_BYTES`, `DataUnavailable` for a broken picture.
     """
-    wanted = len(paths) * size * size * 3
-    if wanted > MOST_BYTES:
+    total_bytes = len(paths) * size * size * 3
+    if total_bytes > MOST_BYTES:
         raise InvalidInput(
-            f"{len(paths)} pictures of {size} x {size} pixels take {wanted / 2**30:.1f} GiB; "
+            f"{len(paths)} pictures of {size} x {size} pixels take {total_bytes / 2**30:.1f} GiB; "
             f"at most {MOST_BYTES / 2**30:g} are read",
             hint="choose a smaller 'size'",
         )
     images = np.empty((len(paths), size, size, 3), dtype=np.uint8)
     group = np.empty(len(paths), dtype=np.int64)
-    seen: dict[bytes, int] = {}
+    groups: dict[bytes, int] = {}
     for number, path in enumerate(paths):
         picture = _decoded(path)
         content = hashlib.sha256(repr(picture.shape).encode() + picture.tobytes()).digest()
-        group[number] = seen.setdefault(content, number)
+        group[number] = groups.setdefault(content, number)
         images[number] = resized(_middle(picture)[np.newaxis], size)[0]
     return images, group
 
@@ -114,29 +115,32 @@ def cast_content(
     casting: Casting,
     spec: DataSpec,
     size: int,
-    own: Mapping[str, Callable[[Path], int]],
+    classes: Mapping[str, Callable[[Path], int]],
     *,
     by_gender: bool,
     notes: tuple[str, ...],
 ) -> Content:
     """At most so many people of the ``folders``, drawn and cast by ``spec.seed``, with their pictures.
 
-    ``own`` are the set's attributes beside those that casting gives: the class of a picture by its path, -1
-    where it is unknown. ``by_gender``: a student's people are half of either "gender". Raises as
-    `draw_pictures`, `read_pictures` and `cast` do.
+    ``classes`` are the set's attributes beside those that casting gives: functions from a picture's path to
+    its class, -1 where it is unknown. ``by_gender``: a student's people are half of either "gender". Raises
+    as `draw_pictures`, `read_pictures` and `cast` do.
     """
     albums = draw_pictures(folders, people, casting, spec.seed)
     paths = [path for album in albums.values() for path in album]
     person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
-    found = {name: np.array([told(path) for path in paths], dtype=np.int64) for name, told in own.items()}
-    gender = found["gender"] if by_gender else None
-    # Whether there are people enough is told before minutes are spent on their pictures.
+    labels = {
+        name: np.array([class_of(path) for path in paths], dtype=np.int64)
+        for name, class_of in classes.items()
+    }
+    gender = labels["gender"] if by_gender else None
+    # A first casting fails early where there are too few people, before minutes are spent on pictures.
     cast(person, np.arange(len(paths)), casting, spec.seed, gender)
     images, group = read_pictures(paths, size)
     roles = cast(person, group, casting, spec.seed, gender)
     return Content(
         values=compacted(images, roles.kept),
-        labels=roles.labels() | {name: values[roles.kept] for name, values in found.items()},
+        labels=roles.labels() | {name: values[roles.kept] for name, values in labels.items()},
         group=group[roles.kept],
         official=roles.official(),
         notes=notes,
@@ -151,8 +155,8 @@ def compacted(images: NDArray[np.uint8], kept: NDArray[np.int64]) -> NDArray[np.
 
 
 def text_lines(path: Path) -> list[str]:
-    """The lines of a small text file, without spaces around them. Raises `DataUnavailable` where it cannot
-    be read."""
+    """The lines of a small text file, without spaces around them. Raises `DataUnavailable` where it cannot be
+    read."""
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -162,7 +166,7 @@ def text_lines(path: Path) -> list[str]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, sorted by name, since file systems differ in their order."""
+    """The entries of a folder, sorted by name, since file systems differ in their order."""
     try:
         with os.scandir(folder) as entries:
             return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
@@ -174,17 +178,17 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    found = [Path(entry.path) for entry in _listed(folder) if entry.name.lower().endswith(ENDINGS)]
-    if not found:
+    pictures = [Path(entry.path) for entry in _listed(folder) if entry.name.lower().endswith(ENDINGS)]
+    if not pictures:
         raise DataUnavailable(
             f"the folder {folder} holds no pictures (*{', *'.join(ENDINGS)})",
             hint="delete it, or unpack the archive again: a person's pictures lie in the person's folder",
         )
-    return found
+    return pictures
 
 
 def _decoded(path: Path) -> NDArray[np.uint8]:
-    """uint8 (H, W, 3)."""
+    """The picture, uint8 (H, W, 3)."""
     hint = "put a whole copy of the picture there, or delete it"
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as opened:

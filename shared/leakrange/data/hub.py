@@ -1,7 +1,7 @@
-"""Data sets from the Hugging Face hub, converted once and kept as an ``.npz``.
+"""Data sets from the Hugging Face hub, converted once and stored as an ``.npz``.
 
-The file lies in ``$LEAKRANGE_CACHE/hub`` (``~/.cache/leakrange/hub`` where that is not set); with it no
-network and no ``datasets`` package is needed any more.
+The file lies in ``$LEAKRANGE_CACHE/hub`` (``~/.cache/leakrange/hub`` where that is not set). Once it exists,
+neither network nor the ``datasets`` package is needed.
 """
 
 from __future__ import annotations
@@ -37,19 +37,21 @@ Progress = Callable[[int, int], None]
 
 
 def cache_folder() -> Path:
-    """Where downloaded sets are kept, those of other sources as well."""
+    """Folder of downloaded sets, those of other sources as well."""
     root = os.environ.get("LEAKRANGE_CACHE")
     return Path(root) if root else Path.home() / ".cache" / "leakrange"
 
 
 class HubSet(GivenSet):
-    """A set on the hub. Subclasses say where it lies and what its columns mean; most are officially split."""
+    """A set on the hub. Subclasses name its place and the meaning of its columns; most are officially
+    split."""
 
     official_split = True
     hub_id: ClassVar[str]
     config: ClassVar[str | None] = None
     parts: ClassVar[Mapping[str, str]] = MappingProxyType({"train": "train", "test": "test"})
-    """The hub's splits to those of `SPLITS`, e.g. ``{"train": "train", "valid": "validation"}``."""
+    """Mapping from the hub's splits to those of `SPLITS`, e.g. ``{"train": "train", "valid":
+    "validation"}``."""
     image_column: ClassVar[str] = "image"
     label_columns: ClassVar[tuple[str, ...]]
     crop: ClassVar[int | None] = None
@@ -57,7 +59,7 @@ class HubSet(GivenSet):
 
     @classmethod
     def cached(cls) -> Path:
-        """Where the converted set is kept."""
+        """Path of the converted set."""
         return cache_folder() / "hub" / f"{cls.name}.npz"
 
     @classmethod
@@ -78,13 +80,13 @@ class HubSet(GivenSet):
     def content(cls) -> Content:
         """The converted set; the first time it is downloaded, with a progress bar on standard error."""
         arrays = cls._arrays(*LAYOUT)
-        return cls._told(arrays).with_values(arrays["images"])
+        return cls._outline(arrays).with_values(arrays["images"])
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
         """The converted set without its images; it is downloaded if it must be."""
         del spec
-        return cls._told(cls._arrays("official"))
+        return cls._outline(cls._arrays("official"))
 
     @classmethod
     def _arrays(cls, *names: str) -> dict[str, NDArray[Any]]:
@@ -95,22 +97,22 @@ class HubSet(GivenSet):
         return read_arrays(path, layout | {f"label_{name}": EACH_LABEL for name in cls.attributes})
 
     @classmethod
-    def _told(cls, arrays: Mapping[str, NDArray[Any]]) -> Outline:
+    def _outline(cls, arrays: Mapping[str, NDArray[Any]]) -> Outline:
         labels = {name: arrays[f"label_{name}"] for name in cls.attributes}
         return Outline(labels=labels, official=arrays["official"] if cls.official_split else None)
 
     @classmethod
     @abstractmethod
     def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Per attribute int64 (N,) from the values of ``label_columns``, class numbers as names where they
-        have any.
+        """Labels per attribute, int64 (N,), from the values of ``label_columns``; class numbers come as names
+        where they have any.
 
-        Raises `DataUnavailable` for values that it does not know.
+        Raises `DataUnavailable` for unknown values.
         """
 
 
 def numbers(column: str, values: list[Any], names: Iterable[str]) -> NDArray[np.int64]:
-    """Index into ``names`` of each value, whether it is such an index already or a name in any case.
+    """Index into ``names`` of each value, which is such an index already or a name in any case.
 
     Raises `DataUnavailable` for anything else.
     """
@@ -127,15 +129,15 @@ def numbers(column: str, values: list[Any], names: Iterable[str]) -> NDArray[np.
 
 
 def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -> dict[str, NDArray[Any]]:
-    """The arrays that are kept, from the hub's splits (each a ``datasets.Dataset``).
+    """The arrays to store, from the hub's splits (each a ``datasets.Dataset``).
 
     Images are cropped and brought to the size of ``entry.spec``, uint8 (N, size, size, C). Raises
     `DataUnavailable` where a split or a column is missing.
     """
     missing = [part for part in entry.parts if part not in parts]
-    wanted = (entry.image_column, *entry.label_columns)
+    needed = (entry.image_column, *entry.label_columns)
     missing += [
-        c for part in entry.parts if part in parts for c in wanted if c not in parts[part].column_names
+        c for part in entry.parts if part in parts for c in needed if c not in parts[part].column_names
     ]
     if missing:
         raise DataUnavailable(
@@ -199,7 +201,7 @@ def _download(entry: type[HubSet]) -> dict[str, NDArray[Any]]:
 
 
 def _store(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the file whole or not at all, so that an interrupted download leaves nothing to trip over."""
+    """Write the file whole or not at all, so that an interrupted download leaves no broken file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     try:

@@ -1,4 +1,5 @@
-"""From a data specification to labelled samples: they are read, split, limited, resized and remembered."""
+"""Loading of labelled samples from a data specification: they are read, split, limited, resized and
+cached."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts, learnt_by_the_public
@@ -30,30 +30,30 @@ from leakrange.data.splits import (
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import SampleSpec, encodings
 
-__all__ = ["fingerprint", "load", "load_labels", "resized"]
+__all__ = ["fingerprint", "load", "load_labels"]
 
 REMEMBERED = 4
-"""Loaded sets kept in a process; a worker rarely alternates between more."""
+"""Number of loaded sets cached in a process; a worker rarely alternates between more."""
 
 _lock = RLock()
 
 
 def load(spec: DataSpec) -> Samples:
-    """The samples, labels and split of ``spec``; the same object again while the process remembers it.
+    """The samples, labels and split of ``spec``; the same object again while the process caches it.
 
     Arrays are read-only, since all callers share them: copy before changing (``torch.from_numpy`` wants a
     copy, too). Sizes other than the set's own are made with Pillow (bilinear when enlarging, Lanczos when
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random samples of every
-    split. Splits never cut a group of near-copies, nor what the set leaves undivided; see
-    `leakrange.data.splits.partition`. With a ``subset``
-    only its pool is left of the training samples: its members are trained on, the others held out. With a
-    ``crowd`` the set has the parts of `leakrange.data.crowd.crowd_parts` as well.
+    split. Splits never cut a group of near-copies, nor people that the set leaves undivided; see
+    `leakrange.data.splits.partition`. With a ``subset`` only its pool is left of the training samples: its
+    members are trained on, the others held out. With a ``crowd`` the set has the parts of
+    `leakrange.data.crowd.crowd_parts` as well.
 
-    Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, a ``size`` for a set that
-    has but one, shares that leave nothing to train on, a pool larger than what there is to draw from, or a
-    crowd that its people do not make; `DataUnavailable` where the set's file is missing or broken.
+    Raises `InvalidInput` for an unknown name, a ``count`` for a given set, a ``size`` for a set that has but
+    one, shares that leave nothing to train on, a pool larger than the samples to draw from, or a crowd that
+    its people cannot make; `DataUnavailable` where the set's file is missing or broken.
     """
     _checked(spec)
     # The folder belongs to the key: a process that is pointed elsewhere must not be given the old samples.
@@ -62,29 +62,30 @@ def load(spec: DataSpec) -> Samples:
 
 
 def load_labels(spec: DataSpec) -> Labelled:
-    """What `load` gives, without the values: most sets neither draw nor decode them for this. Raises as
+    """The result of `load` without the values: most sets neither draw nor decode them for this. Raises as
     `load` does."""
     entry = _readable(spec)
-    told = entry.outline(spec)
-    _check(entry, told)
-    found, _ = _cut(entry, told, spec)
+    outline = entry.outline(spec)
+    _check(entry, outline)
+    labelled, _ = _cut(entry, outline, spec)
     if spec.subset is not None:
-        found, _ = _pooled(found, spec.subset, spec.seed)
+        labelled, _ = _pooled(labelled, spec.subset, spec.seed)
     if spec.crowd is not None:
-        found = replace(found, parts=crowd_parts(found, spec.crowd, spec.seed))
+        labelled = replace(labelled, parts=crowd_parts(labelled, spec.crowd, spec.seed))
         if spec.crowd.learners == "public":
-            found = learnt_by_the_public(found)
-    return found
+            labelled = learnt_by_the_public(labelled)
+    return labelled
 
 
 def fingerprint(spec: DataSpec) -> str:
-    """SHA-256 (hex) of everything that `load` gives for ``spec``; loads it if it is not in memory. Raises
-    as `load` does."""
+    """SHA-256 (hex) of the whole result of `load` for ``spec``, which is loaded if it is not in memory.
+    Raises as `load` does."""
     return load(spec).fingerprint
 
 
 def _checked(spec: DataSpec) -> type[DataSet]:
-    """The set that ``spec`` names; raises `InvalidInput` where it cannot give what ``spec`` asks for."""
+    """The set that ``spec`` names. Raises `InvalidInput` where it cannot give the samples that ``spec`` asks
+    for."""
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
         raise InvalidInput(
@@ -96,7 +97,7 @@ def _checked(spec: DataSpec) -> type[DataSet]:
 
 
 def _readable(spec: DataSpec) -> type[DataSet]:
-    """The set that ``spec`` names; raises `DataUnavailable` where it cannot be loaded here."""
+    """The set that ``spec`` names. Raises `DataUnavailable` where it cannot be loaded here."""
     entry = _checked(spec)
     reason = entry.available()
     if reason is not None:
@@ -117,17 +118,16 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
         everyone = _load(spec.model_copy(update={"crowd": None}), _data_root, _cache_root)
         return _crowded(everyone, spec.crowd, spec.seed)
     if spec.subset is not None:
-        # All subsets of a set are cut from the one that is remembered, which is read and resized once.
+        # All subsets of a set are cut from the cached one, which is read and resized once.
         whole = _load(spec.model_copy(update={"subset": None}), _data_root, _cache_root)
         return _subset(whole, spec.subset, spec.seed)
     entry = _readable(spec)
     content = entry.read(spec)
     _check(entry, content)
-    found, keep = _cut(entry, content, spec)
+    labelled, keep = _cut(entry, content, spec)
     values = content.values if keep is None else content.values[keep]
     sample = entry.sized(spec.size)
-    if sample.encoding == "picture":
-        values = resized(values, sample.shape[0])
+    values = encodings[sample.encoding].fitted(values, sample)
     if values.dtype != sample.dtype or values.shape[1:] != sample.shape:
         raise DataUnavailable(
             f"data set {entry.name!r} holds {values.dtype} of shape {values.shape[1:]}, "
@@ -135,16 +135,16 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
             hint="the file is not of the documented layout: pack or download it again",
         )
     notes = entry.notes + content.notes + _moved(content)
-    return _valued(found, values, sample, notes)
+    return _valued(labelled, values, sample, notes)
 
 
-def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
-    """What is known about a set, split and limited, and the places of the samples left (None: all)."""
-    group = np.arange(len(told)) if told.group is None else told.group
-    blocks = _blocks(entry, told, group)
-    split = partition(blocks, told.official, spec.validation, spec.auxiliary, spec.seed)
+def _cut(entry: type[DataSet], outline: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
+    """The facts about a set, split and limited, and the indices of the samples left (None: all)."""
+    group = np.arange(len(outline)) if outline.group is None else outline.group
+    blocks = _blocks(entry, outline, group)
+    split = partition(blocks, outline.official, spec.validation, spec.auxiliary, spec.seed)
     whole = Labelled(
-        name=spec.name, attributes=entry.attributes, labels=dict(told.labels), split=split, group=group
+        name=spec.name, attributes=entry.attributes, labels=dict(outline.labels), split=split, group=group
     )
     if spec.limit is None:
         return whole, None
@@ -152,15 +152,15 @@ def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled,
     return _chosen(whole, keep), keep
 
 
-def _blocks(entry: type[DataSet], told: Outline, group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What no split may cut: near-copies, and all samples of one person where the set says so."""
+def _blocks(entry: type[DataSet], outline: Outline, group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Groups that no split may cut: near-copies, and all samples of one person where the set demands it."""
     if not entry.undivided or entry.person is None:
         return group
-    return connected(group, told.labels[entry.person])
+    return connected(group, outline.labels[entry.person])
 
 
 def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
-    """What is known about some of the samples."""
+    """The facts about some of the samples."""
     return Labelled(
         name=whole.name,
         attributes=whole.attributes,
@@ -171,7 +171,7 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
 
 
 def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
-    """``whole`` with the subset's pool in place of its training samples, and the places of the samples that
+    """``whole`` with the subset's pool in place of its training samples, and the indices of the samples that
     are left. The pool's members are training samples, its others held out; the auxiliary samples in random
     order are its `POPULATION`."""
     keep = draw_pool(whole.split, whole.group, subset.pool, seed)
@@ -190,18 +190,18 @@ def _subset(whole: Samples, subset: Subset, seed: int) -> Samples:
     return _valued(cut, whole.values[keep], whole.spec, whole.notes)
 
 
-def _valued(found: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:
-    _freeze(values, found.split, found.group, *found.labels.values())
+def _valued(labelled: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:
+    _freeze(values, labelled.split, labelled.group, *labelled.labels.values())
     return Samples(
-        name=found.name,
+        name=labelled.name,
         values=values,
         spec=spec,
-        attributes=found.attributes,
-        labels=found.labels,
-        split=found.split,
-        group=found.group,
-        parts=found.parts,
-        fingerprint=_fingerprint(values, found),
+        attributes=labelled.attributes,
+        labels=labelled.labels,
+        split=labelled.split,
+        group=labelled.group,
+        parts=labelled.parts,
+        fingerprint=_fingerprint(values, labelled),
         notes=notes,
     )
 
@@ -214,18 +214,18 @@ def _crowded(whole: Samples, crowd: Crowd, seed: int) -> Samples:
     for name in sorted(parts):
         sums.update(name.encode())
         sums.update(np.ascontiguousarray(parts[name], dtype="<i8").data)
-    found = replace(whole, parts=parts, fingerprint=sums.hexdigest())
+    crowded = replace(whole, parts=parts, fingerprint=sums.hexdigest())
     if crowd.learners == "members":
-        return found
+        return crowded
     sums.update(b"public")
-    recast = learnt_by_the_public(replace(found, fingerprint=sums.hexdigest()))
+    recast = learnt_by_the_public(replace(crowded, fingerprint=sums.hexdigest()))
     _freeze(recast.split, recast.labels["person"])
     return recast
 
 
 def _check(entry: type[DataSet], content: Outline) -> None:
-    """A set must give what its entry declares; anything else is a broken file (or a bug in the set's
-    module)."""
+    """Raise an error unless a set gives the attributes and form that its entry declares. Otherwise its file
+    is broken, or its module has a bug."""
     n = len(content)
     if n == 0:
         raise DataUnavailable(f"data set {entry.name!r} holds no samples", hint="pack or download it again")
@@ -259,26 +259,12 @@ def _moved(content: Outline) -> tuple[str, ...]:
     return (f"official training samples that copy test or validation samples were put with those: {moved}",)
 
 
-def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """uint8 (N, size, size, C) from uint8 (N, H, W, C), H = W not required; the same array if it fits
-    already."""
-    n, height, width, channels = images.shape
-    if (height, width) == (size, size):
-        return images
-    how = Image.Resampling.BILINEAR if size >= max(height, width) else Image.Resampling.LANCZOS
-    out = np.empty((n, size, size, channels), dtype=np.uint8)
-    for i, image in enumerate(images):
-        picture = Image.fromarray(image[..., 0] if channels == 1 else image)
-        out[i] = np.asarray(picture.resize((size, size), how)).reshape(size, size, channels)
-    return out
-
-
-def _fingerprint(values: NDArray[Any], found: Labelled) -> str:
-    sums = hashlib.sha256(f"leakrange image set 1\n{found.name}\n{values.shape}\n".encode())
+def _fingerprint(values: NDArray[Any], labelled: Labelled) -> str:
+    sums = hashlib.sha256(f"leakrange image set 1\n{labelled.name}\n{values.shape}\n".encode())
     sums.update(np.ascontiguousarray(values).data)
-    for attribute in sorted(found.labels):
-        sums.update(f"{attribute}\0{found.attributes[attribute].classes}\n".encode())
-        sums.update(np.ascontiguousarray(found.labels[attribute], dtype="<i8").data)
-    sums.update(np.ascontiguousarray(found.split).data)
-    sums.update(np.ascontiguousarray(found.group, dtype="<i8").data)
+    for attribute in sorted(labelled.labels):
+        sums.update(f"{attribute}\0{labelled.attributes[attribute].classes}\n".encode())
+        sums.update(np.ascontiguousarray(labelled.labels[attribute], dtype="<i8").data)
+    sums.update(np.ascontiguousarray(labelled.split).data)
+    sums.update(np.ascontiguousarray(labelled.group, dtype="<i8").data)
     return sums.hexdigest()

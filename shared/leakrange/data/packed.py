@@ -23,6 +23,7 @@ from leakrange.data.catalogue import Content, Outline
 from leakrange.data.placed import PlacedSet
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.tensors import ONE_READER
 
 __all__ = [
     "AGAIN",
@@ -37,7 +38,7 @@ __all__ = [
 
 Arrays = Mapping[str, NDArray[Any]]
 Layout = Mapping[str, tuple[str, int]]
-"""Of the arrays in a file, by name: dtype (``str`` for text of any length) and number of axes."""
+"""Arrays in a file, by name: dtype (``str`` for text of any length) and number of axes."""
 
 AGAIN = "pack or download it again"
 
@@ -46,13 +47,13 @@ class PackedSet(PlacedSet):
     """A set in a packed file; subclasses name its arrays, and make samples and labels of them."""
 
     layout: ClassVar[Layout]
-    """The arrays that say what is known of the samples."""
+    """The arrays with facts about the samples."""
     pictures: ClassVar[Layout] = MappingProxyType({"jpeg": ("uint8", 1), "offset": ("int64", 1)})
     """The arrays that hold the pictures."""
 
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
-        """The unpacked file: pictures are decoded once, however they are then split."""
+        """The unpacked file: pictures are decoded once, whatever the split."""
         arrays = read_arrays(paths[0], {**cls.layout, **cls.pictures})
         return cls.unpack(arrays).with_values(cls.values(arrays))
 
@@ -65,8 +66,8 @@ class PackedSet(PlacedSet):
     @classmethod
     @abstractmethod
     def unpack(cls, arrays: Arrays) -> Outline:
-        """Labels and the like from all arrays but those of the pictures. Raises `DataUnavailable` where they
-        contradict the layout."""
+        """Labels, groups and split from all arrays but those of the pictures. Raises `DataUnavailable` where
+        they contradict the layout."""
 
     @classmethod
     def values(cls, arrays: Arrays) -> NDArray[np.uint8]:
@@ -77,11 +78,11 @@ class PackedSet(PlacedSet):
 def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     """The arrays of ``layout`` from an ``.npz``, checked for dtype and axes.
 
-    Raises `DataUnavailable` naming the file and what is wrong with it.
+    Raises `DataUnavailable` with the file's name and its mistake.
     """
     try:
         # Opened here, since NumPy leaves its own handle open when the archive proves broken.
-        with path.open("rb") as file:
+        with path.open("rb") as file, ONE_READER:
             stored = np.load(file, allow_pickle=False)
             if not isinstance(stored, np.lib.npyio.NpzFile):
                 raise DataUnavailable(f"{path} is a single array, not an .npz", hint=AGAIN)
@@ -89,8 +90,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
             if missing:
                 raise DataUnavailable(f"{path} lacks the arrays: {', '.join(missing)}", hint=AGAIN)
             arrays = {name: stored[name] for name in layout}
-    # What NumPy lets through from its own checks, zipfile, zlib and the file system, e.g. for a file cut
-    # short.
+    # Errors of NumPy's own checks, zipfile, zlib and the file system, e.g. for a file cut short.
     except (
         OSError,
         ValueError,
@@ -106,8 +106,8 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
         array = arrays[name]
         fits = array.dtype.kind == "U" if dtype == "str" else array.dtype == np.dtype(dtype)
         if not fits or array.ndim != axes:
-            found = f"{array.dtype} with {array.ndim} axes"
-            raise DataUnavailable(f"{path}: {name!r} is {found}, not {dtype} with {axes}", hint=AGAIN)
+            form = f"{array.dtype} with {array.ndim} axes"
+            raise DataUnavailable(f"{path}: {name!r} is {form}, not {dtype} with {axes}", hint=AGAIN)
     return arrays
 
 
@@ -136,17 +136,17 @@ def decode(jpeg: NDArray[np.uint8], offset: NDArray[np.int64]) -> NDArray[np.uin
     return pictures
 
 
-def require_range(what: str, values: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
-    """``values`` as int64; raises `DataUnavailable` if one lies outside ``low``..``high``."""
+def require_range(name: str, values: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
+    """``values`` as int64. Raises `DataUnavailable` if one lies outside ``low``..``high``."""
     numbers = values.astype(np.int64)
     if len(numbers) and (numbers.min() < low or numbers.max() > high):
-        raise DataUnavailable(f"array {what!r} holds values outside {low}..{high}", hint=AGAIN)
+        raise DataUnavailable(f"array {name!r} holds values outside {low}..{high}", hint=AGAIN)
     return numbers
 
 
-def require_classes(what: str, found: NDArray[Any], expected: Sequence[str]) -> None:
-    """Raises `DataUnavailable` unless the names in the file are the expected ones in the expected order."""
-    if found.tolist() != list(expected):
+def require_classes(name: str, classes: NDArray[Any], expected: Sequence[str]) -> None:
+    """Raise `DataUnavailable` unless the names in the file are the expected ones in the expected order."""
+    if classes.tolist() != list(expected):
         raise DataUnavailable(
-            f"array {what!r} should name {list(expected)}, not {found.tolist()}", hint=AGAIN
+            f"array {name!r} should name {list(expected)}, not {classes.tolist()}", hint=AGAIN
         )

@@ -14,15 +14,16 @@ from leakrange.wire.errors import DataUnavailable
 __all__ = ["ROLES", "Casting", "Roles", "cast", "people_attributes"]
 
 ROLES = ("member", "outsider", "student", "public")
-"""``member``: whose pictures the teacher learns. ``outsider``: the non-members of a membership test.
-``student``: whom a fine-tuned student recognises. ``public``: whom attackers and providers may use for their
-own ends (auxiliary models, thresholds, reference people). No person has two roles."""
+"""Roles of people. ``member``: the teacher learns the person's pictures. ``outsider``: a non-member of a
+membership test. ``student``: a person that a fine-tuned student recognises. ``public``: a person whom
+attackers and providers may use for their own ends (auxiliary models, thresholds, reference people). No person
+has two roles."""
 MEMBER, OUTSIDER, STUDENT, PUBLIC = range(len(ROLES))
 
 
 @dataclass(frozen=True)
 class Casting:
-    """How many people have each role; all others are members.
+    """Numbers of people by role; all others are members.
 
     People with fewer than ``fewest`` pictures are left out, and so are pictures beyond a person's first
     ``most`` in a random order. Outsiders and a student's classes have at least ``plenty`` pictures each.
@@ -39,9 +40,8 @@ class Casting:
 @dataclass(frozen=True)
 class Roles:
     """The pictures that are kept, ascending indices (K,), and for each of them its role, an index into
-    `ROLES`, its person, 0 .. people − 1, its member's number, 0 .. members − 1, or −1, and its number
-    among the student's classes, or −1: int64 (K,) each.
-    """
+    `ROLES`, its person, 0 .. people − 1, its member's number, 0 .. members − 1, or −1, and its number among
+    the student's classes, or −1: int64 (K,) each."""
 
     kept: NDArray[np.int64]
     role: NDArray[np.int64]
@@ -54,7 +54,7 @@ class Roles:
         return {"identity": self.member, "person": self.person, "role": self.role, "student": self.student}
 
     def official(self) -> NDArray[np.uint8]:
-        """Members' pictures are training samples, all others test samples."""
+        """Official split: members' pictures are training samples, all others test samples."""
         return train_or_test(self.role != MEMBER)
 
 
@@ -69,16 +69,16 @@ def cast(
 
     person, group: int64 (N,); groups of near-copies that show two people are left out, for they would carry
     pictures of members among the others. gender: int64 (N,), −1 where unknown; with it the student's classes
-    are of its two values in turn. The public is drawn from the people with fewer than ``plenty``
-    pictures first. Raises `DataUnavailable` where there are too few people.
+    are of its two values in turn. The public is drawn first from the people with fewer than ``plenty``
+    pictures. Raises `DataUnavailable` where there are too few people.
     """
     rng = stream(seed, "roles")
     kept = _kept(person, group, casting, rng)
     ids, index, count = np.unique(person[kept], return_inverse=True, return_counts=True)
     order = shuffled(rng, len(ids))
     many = order[count[order] >= casting.plenty]
-    asked = casting.students + casting.outsiders
-    if len(many) < asked or len(ids) <= asked + casting.public:
+    needed = casting.students + casting.outsiders
+    if len(many) < needed or len(ids) <= needed + casting.public:
         raise DataUnavailable(
             f"{len(ids)} people with {casting.fewest} or more pictures, {len(many)} of them with "
             f"{casting.plenty} or more: too few for {casting.students} classes of a student, "
@@ -87,8 +87,8 @@ def cast(
         )
     students = _students(many, casting.students, None if gender is None else _first(gender[kept], index))
     outsiders = [p for p in many if p not in set(students)][: casting.outsiders]
-    taken = {*students, *outsiders}
-    rest = [p for p in order if p not in taken]
+    with_role = {*students, *outsiders}
+    rest = [p for p in order if p not in with_role]
     public = sorted(rest, key=lambda p: count[p] >= casting.plenty)[: casting.public]
 
     roles = np.full(len(ids), MEMBER)
@@ -99,9 +99,9 @@ def cast(
     return Roles(kept, roles[index], index.astype(np.int64), member[index], enrolled[index])
 
 
-def people_attributes(people: int, members: int, students: int, own: Attribute) -> dict[str, Attribute]:
+def people_attributes(people: int, members: int, students: int, further: Attribute) -> dict[str, Attribute]:
     """The attributes of a set with roles, which has at most so many people, members and classes of a student.
-    ``own`` is a further attribute of the person."""
+    ``further`` is another attribute of the person."""
     return {
         "identity": Attribute(
             "identity", tuple(f"member-{i}" for i in range(members)), "which member is shown; -1 for others"
@@ -113,7 +113,7 @@ def people_attributes(people: int, members: int, students: int, own: Attribute) 
             tuple(f"person-{i}" for i in range(students)),
             "which class of a student; -1 for others",
         ),
-        own.name: own,
+        further.name: further,
     }
 
 
@@ -132,14 +132,14 @@ def _kept(
 
 
 def _first(values: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each person the most frequent value among the person's pictures."""
+    """The most frequent value among each person's pictures."""
     return np.array([np.bincount(values[index == p] + 1).argmax() - 1 for p in range(index.max() + 1)])
 
 
-def _students(many: NDArray[np.intp], wanted: int, gender: NDArray[np.int64] | None) -> list[np.intp]:
+def _students(many: NDArray[np.intp], count: int, gender: NDArray[np.int64] | None) -> list[np.intp]:
     if gender is None:
-        return list(many[:wanted])
+        return list(many[:count])
     halves = [list(many[gender[many] == value]) for value in (0, 1)]
-    if min(len(halves[0]), len(halves[1])) < (wanted + 1) // 2:
-        raise DataUnavailable(f"there are not {wanted} people, half of either gender, with enough pictures")
-    return [halves[place % 2][place // 2] for place in range(wanted)]
+    if min(len(halves[0]), len(halves[1])) < (count + 1) // 2:
+        raise DataUnavailable(f"there are not {count} people, half of either gender, with enough pictures")
+    return [halves[place % 2][place // 2] for place in range(count)]

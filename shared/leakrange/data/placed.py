@@ -17,33 +17,33 @@ __all__ = ["PlacedSet"]
 class PlacedSet(GivenSet):
     """A set whose files lie in ``$LEAKRANGE_DATA/<folder>``, in one of several layouts.
 
-    Every layout gives the same samples in the same order, so the fingerprint does not tell which was read.
+    Every layout gives the same samples in the same order, so the fingerprint does not show which was read.
     """
 
     folder: ClassVar[str]
     layouts: ClassVar[tuple[tuple[str, ...], ...]]
-    """The forms in which the set may be there, each a tuple of file or folder names. The first one that is
-    complete is read."""
+    """The layouts of the set's files, each a tuple of file or folder names. The first complete one is
+    read."""
 
     @classmethod
     def available(cls) -> str | None:
-        """None where the files of a layout are there (whether they are whole shows when they are loaded)."""
+        """None where the files of a layout exist (whether they are whole shows when they are loaded)."""
         if cls._present() is not None:
             return None
-        wanted = " or ".join(" and ".join(f"{cls.folder}/{name}" for name in names) for names in cls.layouts)
+        files = " or ".join(" and ".join(f"{cls.folder}/{name}" for name in names) for names in cls.layouts)
         root = os.environ.get("LEAKRANGE_DATA")
         if not root:
-            return f"set LEAKRANGE_DATA to the folder that holds {wanted}"
+            return f"set LEAKRANGE_DATA to the folder that holds {files}"
         return (
-            f"there is no {wanted} in {root}; put it there, or point LEAKRANGE_DATA at the folder that has it"
+            f"there is no {files} in {root}; put it there, or point LEAKRANGE_DATA at the folder that has it"
         )
 
     @classmethod
     def content(cls) -> Content:
-        """The samples, remembered until the files change."""
+        """The samples, cached until the files change."""
         paths = cls.files()
         status = [path.stat() for path in paths]
-        return _opened(cls, paths, tuple((found.st_mtime_ns, found.st_size) for found in status))
+        return _opened(cls, paths, tuple((each.st_mtime_ns, each.st_size) for each in status))
 
     @classmethod
     def files(cls) -> tuple[Path, ...]:
@@ -58,14 +58,14 @@ class PlacedSet(GivenSet):
         root = os.environ.get("LEAKRANGE_DATA")
         if not root:
             return None
-        found = (tuple(Path(root) / cls.folder / name for name in names) for names in cls.layouts)
-        return next((paths for paths in found if all(path.exists() for path in paths)), None)
+        candidates = (tuple(Path(root) / cls.folder / name for name in names) for names in cls.layouts)
+        return next((paths for paths in candidates if all(path.exists() for path in paths)), None)
 
     @classmethod
     @abstractmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
-        """The samples in these files, those of one layout. Raises `DataUnavailable` for a file that is broken
-        or of another layout."""
+        """The samples in these files of one layout. Raises `DataUnavailable` for a file that is broken or of
+        another layout."""
 
 
 @lru_cache(maxsize=2)

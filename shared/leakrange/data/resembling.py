@@ -1,4 +1,4 @@
-"""Which samples resemble each other, so that they are no independent witnesses."""
+"""Groups of samples that resemble each other, so that they are no independent witnesses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from leakrange.data.splits import connected
 __all__ = ["NEAR_COPIES", "apart_as_users", "groups_of", "whose"]
 
 NEAR_COPIES = "near copies"
-"""What the groups of near-copies are called where they stand among labels; no attribute is called so."""
+"""Name of the groups of near-copies where they stand among labels; no attribute has it."""
 
 
 def groups_of(data: Labelled, about: Names = "") -> NDArray[np.int64]:
     """A number for each sample (N,), equal for near-copies and for all samples of one person.
 
-    Where it is the person that is to be told (of all that ``about`` names), people are classes, and samples
-    of one are taken for independent unless they are near-copies.
+    Where the person is the thing to infer (one of those that ``about`` names), people are classes, and
+    samples of one count as independent unless they are near-copies.
     """
     person = whose(data.name, about)
     return data.group if person not in data.labels else connected(data.group, data.labels[person])
@@ -28,11 +28,11 @@ def groups_of(data: Labelled, about: Names = "") -> NDArray[np.int64]:
 def apart_as_users(
     data: Labelled, chosen: NDArray[np.integer] | slice, about: Names = ""
 ) -> NDArray[np.int64]:
-    """A number for each of the ``chosen`` samples, equal for those that must be held out together so that
-    held-out ones are as far from the others as users' samples, those of the split "test", are.
+    """A number for each of the ``chosen`` samples, equal for those that must be held out together. Then
+    held-out samples are as far from the others as users' samples are, those of the split "test".
 
-    Where users are people of whom there are chosen samples, it is near-copies, such as windows of one
-    recording: whoever held out whole people would choose for strangers. Else it is `groups_of`.
+    Where users are people with chosen samples, the number is that of near-copies, such as windows of one
+    recording: holding out whole people would choose for strangers. Otherwise it is that of `groups_of`.
     """
     person = whose(data.name, about)
     if person in data.labels:
@@ -44,8 +44,8 @@ def apart_as_users(
 
 
 def whose(data: str, about: Names = "") -> str:
-    """The attribute that tells whose a sample of the set ``data`` is; "" where there is none, or ``about``
-    names it."""
+    """The attribute that names the person of a sample of the set ``data``; "" where there is none, or
+    ``about`` names it."""
     entry = datasets.get(data)
     person = None if entry is None else entry.person
     return "" if person is None or person in names(about) else person

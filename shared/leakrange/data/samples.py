@@ -1,4 +1,4 @@
-"""Labelled samples in memory, the form in which every data set reaches the rest of the range."""
+"""Labelled samples in memory, the form of every data set in the rest of the range."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 SPLITS = ("train", "validation", "auxiliary", "test", "held-out")
-"""How a sample is used. Held-out samples are those of a subset's pool that the model does not train on; there
-are none without a subset."""
+"""Uses of a sample. Held-out samples are those of a subset's pool that the model does not train on; there are
+none without a subset."""
 POOL = "pool"
 """Training and held-out samples together: a membership attack asks about these."""
 POPULATION: Final = "population"
-"""Of a set with a subset, the auxiliary samples in random order: the first of them are a fair sample of all,
-even where the set is sorted by class or person."""
+"""Auxiliary samples of a set with a subset, in random order: the first of them are a fair sample of all, even
+where the set is sorted by class or person."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Attribute:
     description: str = ""
 
 
-def _single(given: Any) -> Any:
-    listed = given if isinstance(given, list | tuple) and given else [given]
+def _single(value: Any) -> Any:
+    listed = value if isinstance(value, list | tuple) and value else [value]
     if not all(isinstance(name, str) for name in listed):
         raise ValueError("should be a name, or a list of names")
-    return given if len(listed) > 1 else listed[0]
+    return value if len(listed) > 1 else listed[0]
 
 
-def _distinct(given: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    for name in names(given):
-        if names(given).count(name) > 1:
+def _distinct(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    for name in names(value):
+        if names(value).count(name) > 1:
             raise ValueError(f"{name!r} is named twice")
-    return given
+    return value
 
 
 List = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -68,9 +68,9 @@ Names = Annotated[
 """An attribute, or a list of several. A list of one is that one."""
 
 
-def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+def names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     """The attributes that are named: none, one, or several."""
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
 def by_name(*attributes: Attribute) -> Mapping[str, Attribute]:
@@ -79,7 +79,7 @@ def by_name(*attributes: Attribute) -> Mapping[str, Attribute]:
 
 
 def train_or_test(tested: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """The official split (N,) of a set that has no other parts, from which samples (N,) are test samples."""
+    """The official split (N,) of a set without other parts, by a mask of the test samples (N,)."""
     return np.where(tested, SPLITS.index("test"), SPLITS.index("train")).astype(np.uint8)
 
 
@@ -117,14 +117,14 @@ class Labelled:
         return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int64)
 
     def known(self, split: str, attributes: Sequence[str]) -> NDArray[np.int64]:
-        """As `where`, without the samples of which the label of one of ``attributes`` is unknown."""
+        """The indices of `where`, without the samples with an unknown label of one of ``attributes``."""
         chosen = self.where(split)
         for name in attributes:
             chosen = chosen[self.labels[name][chosen] >= 0]
         return chosen
 
     def members(self) -> NDArray[np.bool_]:
-        """Which samples of the pool are trained on, (pool,) in the order of ``where(POOL)``."""
+        """Mask of the pool's samples that are trained on, (pool,) in the order of ``where(POOL)``."""
         return np.asarray(self.split[self.where(POOL)] == SPLITS.index("train"))
 
 
@@ -132,12 +132,12 @@ class Labelled:
 class Samples(Labelled):
     """Samples with their attributes, split and near-copy groups.
 
-    values: (N, *shape) of the dtype and shape that ``spec`` says. fingerprint: hex digest of the content, the
-    same on every machine.
+    values: (N, *shape) of the dtype and shape of ``spec``. fingerprint: hex digest of the content, the same
+    on every machine.
     """
 
     values: NDArray[Any]
     spec: SampleSpec
     fingerprint: str
     notes: tuple[str, ...] = field(default=())
-    """What readers of results have to know, e.g. that this is 40 % of UTKFace."""
+    """Facts that readers of results have to know, e.g. that this is 40 % of UTKFace."""

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import Samples, load
-from leakrange.jobs.job import Span
+from leakrange.jobs.samples import Span
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["span_of"]
 
 
 def span_of(span: Span) -> tuple[Samples, NDArray[np.int64]]:
-    """The data set, and the indices in it of the span's samples; raises `InvalidInput` for a span beyond its
+    """The data set, and the indices in it of the span's samples. Raises `InvalidInput` for a span beyond its
     split."""
     data = load(span.data)
     indices = data.where(span.split)

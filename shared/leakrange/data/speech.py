@@ -1,4 +1,4 @@
-"""Recordings of speech as samples: cut to a length, as they are or as log-mel spectra."""
+"""Recordings of speech as samples: cut to a length, as waveforms or as log-mel spectra."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ WINDOW_MS = 25
 SHIFT_MS = 10
 FRAMES_PER_SECOND = 1000 // SHIFT_MS
 STEP = 1 / 64
-"""To which log-mel values are rounded, so that the last digits of one processor's sums do not show."""
+"""Step to which log-mel values are rounded, so that the last digits of one processor's sums do not show."""
 
 
 def read_recording(path: Path, rate: int) -> NDArray[np.int16]:
-    """The samples (n,) of a mono recording of 16 bits, WAV or what else soundfile reads.
+    """The samples (n,) of a mono recording of 16 bits, WAV or another format that soundfile reads.
 
     Raises `DataUnavailable` for a file that it cannot read, of several channels or of another rate.
     """
     soundfile = _package("soundfile")
     hint = "put a whole copy of the recording there, or delete it"
     try:
-        found, found_rate = soundfile.read(path, dtype="int16", always_2d=True)
+        samples, stored_rate = soundfile.read(path, dtype="int16", always_2d=True)
     except (OSError, soundfile.SoundFileError) as broken:
         raise DataUnavailable(f"{path} is no recording that can be read: {broken}", hint=hint) from broken
-    if found_rate != rate or found.shape[1] != 1 or not len(found):
+    if stored_rate != rate or samples.shape[1] != 1 or not len(samples):
         raise DataUnavailable(
-            f"{path} has {len(found)} samples, {found.shape[1]} channels, {found_rate} Hz; it should be one "
-            f"channel at {rate} Hz",
+            f"{path} has {len(samples)} samples, {samples.shape[1]} channels, {stored_rate} Hz; it should be "
+            f"one channel at {rate} Hz",
             hint=hint,
         )
-    return np.asarray(found[:, 0], dtype=np.int16)
+    return np.asarray(samples[:, 0], dtype=np.int16)
 
 
-def resampled(recording: NDArray[np.int16], rate: int, wanted: int) -> NDArray[np.int16]:
-    """A recording (n,) at ``rate`` Hz at another rate, (⌈n · wanted / rate⌉,); pitches that do not fit into
-    that are filtered out."""
+def resampled(recording: NDArray[np.int16], rate: int, new_rate: int) -> NDArray[np.int16]:
+    """A recording (n,) at ``rate`` Hz at another rate, (⌈n · new_rate / rate⌉,). Pitches that do not fit into
+    the new rate are filtered out."""
     signal = _package("scipy.signal")
-    common = math.gcd(rate, wanted)
-    found = signal.resample_poly(recording.astype(np.float64), wanted // common, rate // common)
+    common = math.gcd(rate, new_rate)
+    samples = signal.resample_poly(recording.astype(np.float64), new_rate // common, rate // common)
     limits = np.iinfo(np.int16)
-    return np.asarray(np.clip(np.rint(found), limits.min, limits.max), dtype=np.int16)
+    return np.asarray(np.clip(np.rint(samples), limits.min, limits.max), dtype=np.int16)
 
 
 def cut(recordings: Iterable[NDArray[np.int16]], length: int) -> NDArray[np.int16]:
     """int16 (N, length): the first samples of each recording, shorter ones followed by silence."""
-    found = list(recordings)
-    out = np.zeros((len(found), length), dtype=np.int16)
-    for row, recording in zip(out, found, strict=True):
+    listed = list(recordings)
+    out = np.zeros((len(listed), length), dtype=np.int16)
+    for row, recording in zip(out, listed, strict=True):
         row[: len(recording)] = recording[:length]
     return out
 
 
 def frames(length: int, rate: int) -> int:
-    """How many frames `log_mel` makes of so many samples."""
+    """Number of frames that `log_mel` makes of so many samples."""
     return 1 + (length - rate * WINDOW_MS // 1000) // (rate * SHIFT_MS // 1000)
 
 
@@ -71,7 +71,7 @@ def log_mel(recordings: NDArray[np.int16], rate: int) -> NDArray[np.float32]:
     """Log-mel spectra, float32 (N, frames, `MELS`), of recordings (N, length).
 
     They are Kaldi's filter banks: windows of 25 ms every 10 ms, no dither, natural logarithms of energies of
-    16-bit samples. What is below 0 (silence) is 0; other values are rounded to 1/64.
+    16-bit samples. Values below 0 (silence) become 0; others are rounded to 1/64.
     """
     fbank = _package("kaldi_native_fbank")
     options = fbank.FbankOptions()

@@ -1,4 +1,4 @@
-"""Cutting a set into train, validation, auxiliary and test so that near-copies stay together."""
+"""Cutting of a set into train, validation, auxiliary and test so that near-copies stay together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEST_SHARE = 0.2
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """A random stream of its own for every purpose: one draw more in one shifts no other."""
+    """A separate random stream for every purpose: one more draw for one purpose shifts no other."""
     return np.random.default_rng([seed % 2**64, int.from_bytes(purpose.encode(), "little")])
 
 
@@ -41,15 +41,16 @@ def shuffled(rng: np.random.Generator, n: int) -> NDArray[np.intp]:
 def connected(group: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
     """The finest grouping (N,) that cuts neither a ``group`` (N,) nor the samples of one ``value`` (N,; -1
     where unknown), such as a person: the connected components, numbered from 0."""
-    _, own = np.unique(group, return_inverse=True)
-    _, shown = np.unique(np.where(value < 0, value.max(initial=-1) + 1 + own, value), return_inverse=True)
-    component = own
+    _, by_group = np.unique(group, return_inverse=True)
+    values = np.where(value < 0, value.max(initial=-1) + 1 + by_group, value)
+    _, by_value = np.unique(values, return_inverse=True)
+    component = by_group
     while True:
         before = component
-        for index in (shown, own):
-            least = np.full(index.max(initial=-1) + 1, len(group))
-            np.minimum.at(least, index, component)
-            component = least[index]
+        for index in (by_value, by_group):
+            lowest = np.full(index.max(initial=-1) + 1, len(group))
+            np.minimum.at(lowest, index, component)
+            component = lowest[index]
         if (component == before).all():
             return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
@@ -125,8 +126,8 @@ def _share(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> 
 def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np.intp]:
     """Ascending indices of ``limit`` random samples of every split (all where it has fewer).
 
-    Random, because given sets are often sorted by class or person; a smaller limit keeps a part of what a
-    larger one keeps.
+    They are random, because given sets are often sorted by class or person; a smaller limit keeps a part of
+    the samples that a larger one keeps.
     """
     order = shuffled(stream(seed, "limit"), len(split))
     kept = [order[split[order] == part][:limit] for part in range(len(SPLITS))]
@@ -136,8 +137,8 @@ def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np
 def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, seed: int) -> NDArray[np.intp]:
     """Ascending indices of a random pool of so many training samples, and of all other samples.
 
-    The pool is drawn group by group; of the last one only so many are kept as are wanted, and the others are
-    in no split. Raises `InvalidInput` where there are fewer training samples.
+    The pool is drawn group by group. The last group may exceed the pool's size; its surplus samples are in no
+    split. Raises `InvalidInput` where there are fewer training samples.
     """
     training = np.flatnonzero(split == TRAIN)
     if pool > len(training):
@@ -155,7 +156,7 @@ def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, see
 
 def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: bool) -> NDArray[np.bool_]:
     """Mask of the members among a pool's samples with these groups: whole groups, together ``share`` of the
-    pool up to half of the largest group; with ``rest`` of all that the seed does not draw.
+    pool up to half of the largest group; with ``rest`` all samples that the seed does not draw.
 
     Raises `InvalidInput` where all are members, or none.
     """

@@ -61,7 +61,7 @@ Column = Quantity | Category
 
 
 def table(columns: Sequence[Column]) -> SampleSpec:
-    """What a row of these columns looks like: quantities in their own units, and ones and zeros."""
+    """The form of a row of these columns: quantities in their own units, and ones and zeros."""
     names: list[str] = []
     scale: list[float] = []
     offset: list[float] = []
@@ -84,28 +84,30 @@ def table(columns: Sequence[Column]) -> SampleSpec:
     )
 
 
-def encode(columns: Sequence[Column], found: Columns) -> NDArray[np.float32]:
+def encode(columns: Sequence[Column], values: Columns) -> NDArray[np.float32]:
     """The rows, float32 (N, number of columns of `table`). Raises `DataUnavailable` for a value that is no
     number, or none of its column's."""
     parts: list[NDArray[np.float32]] = []
     for column in columns:
         if isinstance(column, Quantity):
-            parts.append(numbers(column.name, found[column.name]).astype(np.float32)[:, None])
+            parts.append(numbers(column.name, values[column.name]).astype(np.float32)[:, None])
         else:
-            place = classes_of(column.name, found[column.name], column.values)
+            place = classes_of(column.name, values[column.name], column.values)
             parts.append(np.eye(len(column.values), dtype=np.float32)[place])
     return np.concatenate(parts, axis=1)
 
 
 def numbers(name: str, values: Sequence[str]) -> NDArray[np.float64]:
-    """A column's numbers, (N,). Raises `DataUnavailable` where a value is none, or not finite."""
+    """The numbers of a column, (N,). Raises `DataUnavailable` where a value is none, or not finite."""
     try:
-        found = np.array(values, dtype=np.float64)
+        parsed = np.array(values, dtype=np.float64)
     except ValueError as error:
         raise DataUnavailable(f"column {name!r} holds what is no number: {error}", hint=AGAIN) from error
-    if not np.isfinite(found).all():
+    if not np.isfinite(parsed).all():
         raise DataUnavailable(f"column {name!r} holds numbers that are not finite", hint=AGAIN)
-    return found + 0.0  # zero has no sign: rounding leaves it one, and the fingerprint would tell
+    return (
+        parsed + 0.0
+    )  # removes the sign that rounding may leave on a zero, since it would change the fingerprint
 
 
 def classes_of(
@@ -122,11 +124,11 @@ def classes_of(
         ) from unknown
 
 
-def same_rows(found: Columns, names: Sequence[str]) -> NDArray[np.int64]:
-    """int64 (N,): equal for rows that are equal in all of these columns."""
-    seen: dict[tuple[str, ...], int] = {}
-    rows = zip(*(found[name] for name in names), strict=True)
-    return np.array([seen.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64)
+def same_rows(columns: Columns, names: Sequence[str]) -> NDArray[np.int64]:
+    """A number for each row, int64 (N,), equal for rows that are equal in all of these columns."""
+    first: dict[tuple[str, ...], int] = {}
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return np.array([first.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64)
 
 
 def read_csv(
@@ -135,7 +137,7 @@ def read_csv(
     """The columns ``names`` of a CSV file, plain or gzipped, without the spaces around values.
 
     Without a ``header`` the file has just these columns, in this order. Empty lines, and lines that begin
-    with ``comment``, are passed over. Raises `DataUnavailable` naming the file and what is wrong with it.
+    with ``comment``, are ignored. Raises `DataUnavailable` with the file's name and its mistake.
     """
     with _text(path) as file:
         lines = csv.reader(line for line in file if line.strip() and not line.startswith(comment))

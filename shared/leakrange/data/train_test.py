@@ -28,7 +28,7 @@ class TrainTestSet(PackedSet):
     @classmethod
     @abstractmethod
     def labels(cls, label: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Per attribute int64 (N,) from the class numbers 0..9 (N,)."""
+        """Labels per attribute, int64 (N,), from the class numbers 0..9 (N,)."""
 
     @classmethod
     def unpack(cls, arrays: Arrays) -> Outline:

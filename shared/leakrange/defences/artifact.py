@@ -1,8 +1,8 @@
-"""A trained defence on disk, beside trained models: one folder per recipe digest, whole or not there at all.
+"""Trained defences on disk, beside trained models: one folder per recipe digest, whole or absent.
 
-``defence.safetensors`` is what devices download: weights, whatever else the obfuscator holds (substitutes,
-in the type of a sample), and the config to build it from. ``training.json`` is the record, and the
-protector's own.
+``defence.safetensors`` is what devices download: weights, the obfuscator's buffers (such as substitutes, in
+the type of a sample), and the config to build it from. ``training.json`` is the record, which only the
+protector sees.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["DefenceArtifact", "defence_bytes", "find", "load", "save"]
 
 @dataclass(frozen=True)
 class DefenceArtifact:
-    """An artifact folder, loaded. ``content`` is the defence's file, ``sha256`` that of it; ``record`` is
+    """A loaded artifact folder. ``content`` is the defence's file, and ``sha256`` its digest; ``record`` is
     ``training.json``."""
 
     folder: Path
@@ -39,8 +39,8 @@ class DefenceArtifact:
 
 
 def save(root: Path, trained: TrainedDefence) -> Path:
-    """Write ``<root>/<recipe digest>/`` and give its path, see `write_files`."""
-    told = {
+    """Write ``<root>/<recipe digest>/`` and return its path, see `write_files`."""
+    record = {
         "recipe": trained.recipe.model_dump(mode="json"),
         "chosen_epoch": trained.chosen_epoch,
         "history": trained.history,
@@ -49,14 +49,14 @@ def save(root: Path, trained: TrainedDefence) -> Path:
         "device": trained.device,
         "parameters": sum(each.numel() for each in trained.module.parameters()),
         "versions": installed(),
-        **trained.told,
+        **trained.record,
     }
-    return write_files(root, trained.recipe.digest(), "defence", {DEFENCE: defence_bytes(trained)}, told)
+    return write_files(root, trained.recipe.digest(), "defence", {DEFENCE: defence_bytes(trained)}, record)
 
 
 def load(folder: Path) -> DefenceArtifact:
-    """Load a defence's artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not
-    what the record says, and for an artifact of another kind."""
+    """Load a defence's artifact folder. Raises `InvalidArtifact` where a file is missing, damaged, or does
+    not match the record, and for an artifact of another kind."""
     files = read_files(folder, "defence")
     try:
         name = str(files.record["recipe"]["behaviour"])

@@ -13,7 +13,15 @@ from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
 from leakrange.defences.representation import RepresentationDefence, representation_defences
-from leakrange.defences.stages import Defence, InvalidChain, begun, canonical, mistake, name_of, read_stage
+from leakrange.defences.stages import (
+    Defence,
+    InvalidChain,
+    canonical,
+    mistake,
+    name_of,
+    read_stage,
+    whole_mistakes,
+)
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
@@ -43,8 +51,8 @@ class DefenceChain:
     """Input defences, model defences, at most one representation defence, and output defences.
 
     The user's device runs all but the last, since nobody else has its samples and its copy of the model.
-    Output defences run at ``outputs_at``: those of a scenario are the proxy's policy, those of an edge
-    client's own chain run on the device.
+    Output defences run at ``outputs_at``: in a scenario they are the proxy's policy, and in an edge client's
+    own chain they run on the device.
     """
 
     inputs: tuple[tuple[str, InputDefence[Any]], ...] = ()
@@ -60,9 +68,9 @@ class DefenceChain:
         E.g. ``[{gaussian-input: 0.2}, {prune: {amount: 0.5}}, {round: 1}]``. Raises `InvalidChain` with every
         mistake.
         """
-        mistakes = begun(spec)
+        mistakes = whole_mistakes(spec)
         order = list(STAGES)
-        read: dict[str, list[tuple[str, Any]]] = {stage: [] for stage in order}
+        links: dict[str, list[tuple[str, Any]]] = {stage: [] for stage in order}
         first: dict[str, str] = {}
         for index, item in enumerate(spec):
             name = name_of(item)
@@ -71,21 +79,21 @@ class DefenceChain:
                 known = sorted(name for registry in STAGES.values() for name in registry)
                 mistakes.append(mistake([index], unknown("defence", name, *STAGES.values()), known))
                 continue
-            stage = stage or order[-1]  # of what is no defence at all, the form is told
+            stage = stage or order[-1]  # for an item that is no defence at all, read_stage explains the form
             for later in order[order.index(stage) + 1 :]:
                 if later in first:
-                    said = f"{name} is of the {stage} stage, which is before the {later} stage"
-                    mistakes.append(mistake([index], f"{said}: put it before {first[later]!r}"))
+                    reason = f"{name} is of the {stage} stage, which is before the {later} stage"
+                    mistakes.append(mistake([index], f"{reason}: put it before {first[later]!r}"))
                     break
             first.setdefault(stage, str(name))
             if link := read_stage(item, index, STAGES[stage], mistakes):
-                read[stage].append(link)
-        inputs, model, representation, outputs = (tuple(read[stage]) for stage in order)
+                links[stage].append(link)
+        inputs, model, representation, outputs = (tuple(links[stage]) for stage in order)
         if representation and (len(representation) > 1 or model):
             body = representation[-1][0]
             other = (model or representation)[0][0]
-            said = f"{body} puts a body of its own into the model, and undoes {other!r}: leave one out"
-            mistakes.append(mistake([], said))
+            reason = f"{body} puts a body of its own into the model, and undoes {other!r}: leave one out"
+            mistakes.append(mistake([], reason))
         if mistakes:
             raise InvalidChain(mistakes)
         return cls(inputs, model, representation, Chain(outputs), outputs_at)
@@ -125,7 +133,7 @@ class DefenceChain:
         return all(link.deterministic for _, link in links)
 
     def refuse(self, release: Release) -> str | None:
-        """Why the chain cannot stand before releases of that kind, or None when it can."""
+        """The reason that the chain cannot stand before releases of that kind, or None when it can."""
         if release == "sample" and self.model:
             return f"{self.model[0][0]} changes a model that no device runs which sends samples"
         if release != "features" and self.representation:
@@ -139,7 +147,7 @@ class DefenceChain:
         return canonical(self.inputs)
 
     def model_spec(self) -> list[dict[str, Any]]:
-        """The canonical form of what is done to the model: model and representation defences."""
+        """The canonical form of the changes to the model: model and representation defences."""
         return canonical(self.model) + canonical(self.representation)
 
     def spec(self) -> list[dict[str, Any]]:
@@ -151,35 +159,34 @@ class DefenceChain:
         return digest(self.spec())
 
     def planned(self, data: DataSpec, seed: int) -> tuple[DefenceChain, tuple[TrainingRecipe, ...]]:
-        """The chain whose links name what has to be trained for them on ``data``, and the recipes of that. A
-        link that names its artifact keeps it, and has no recipe here."""
+        """Name the artifacts that have to be trained on ``data`` in the chain's links, and list the recipes
+        of these. A link that already names its artifact keeps it, and has no recipe here."""
         chain = self._with(lambda link: link.planned(data, seed))
-        pairs = zip(self._trained(), chain._trained(), strict=True)
-        recipes = (link.recipe(data, seed) for link, planned in pairs if planned is not link)
+        recipes = (link.recipe(data, seed) for link in self._trained() if link.artifact is None)
         return chain, tuple(recipe for recipe in recipes if recipe is not None)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The digests of what its planned links have had trained for them, each once."""
+        """The digests of the artifacts of its planned links, each once."""
         named = (link.artifact for link in self._trained())
         return tuple(dict.fromkeys(digest for digest in named if digest is not None))
 
     @property
     def extractor(self) -> str | None:
-        """The digest of the extractor that a planned chain has for the features; None without one."""
+        """The digest of the extractor that makes a planned chain's features; None without one."""
         return self.representation[0][1].artifact if self.representation else None
 
     def bound(self, load: Callable[[str], bytes], key: bytes = b"") -> DefenceChain:
-        """The chain as it can be applied: each link has the artifact that it names, whose file ``load`` gives
-        by its digest.
+        """Load the artifact of each link, so that the chain can be applied. ``load`` gives the file of a
+        digest.
 
-        ``key`` is a secret of whoever applies the chain, for links that draw by a keyed hash. The identity
-        stays as it is. Raises as the links do, see `leakrange.defences.trained`.
+        ``key`` is a secret of whoever applies the chain, for links that draw by a keyed hash. The chain's
+        identity does not change. Raises as the links do, see `leakrange.defences.trained`.
         """
         return self._with(lambda link: link.bound(load, key))
 
     def _trained(self) -> list[Defence[Any]]:
-        """The links of the stages for which something may be trained."""
+        """The links of the stages that may have something trained."""
         return [link for _, link in (*self.inputs, *self.representation)]
 
     def _with(self, change: Callable[[Any], Any]) -> DefenceChain:
@@ -191,8 +198,8 @@ class DefenceChain:
         )
 
     def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
-        """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape.
-        Raises `InvalidInput` where a link does not take them."""
+        """Apply the input stage to samples (B, *shape) of ``spec``; dtype and shape do not change. Raises
+        `InvalidInput` where a link does not take them."""
         for name, link in self.inputs:
             if reason := link.misfit(spec):
                 raise InvalidInput(f"{name}: {reason}", hint="other input defences take samples of all kinds")
@@ -200,7 +207,8 @@ class DefenceChain:
         return samples
 
     def harden(self, classifier: Classifier) -> Classifier:
-        """The classifier as this device runs it: itself where nothing is done to it, else a changed copy."""
+        """The classifier as this device runs it: a changed copy, or itself where the chain does not change
+        it."""
         for _, changed in self.model:
             classifier = changed.apply(classifier)
         for _, extractor in self.representation:

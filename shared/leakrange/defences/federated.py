@@ -1,4 +1,4 @@
-"""Training an extractor by a federation of devices, from a recipe and samples."""
+"""Training of an extractor by a federation of devices, from a recipe and samples."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from leakrange.providers.loop import seeded
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Devices", "Part", "arrays_of", "load_arrays"]
+__all__ = ["FederatedDevices", "Part", "arrays_of", "load_arrays"]
 
 STACKED = 4_000_000
-"""Parameters of devices that are trained side by side, at most; one device's at least."""
+"""Largest number of parameters of devices that are trained side by side; a single device may exceed it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Part:
         return len(self.samples)
 
     def batch(self, chosen: Tensor, others: Tensor) -> Batch:
-        """Those at the places ``chosen`` (B,), with the samples at the places ``others`` (B,)."""
+        """The samples at the indices ``chosen`` (B,), with the samples at the indices ``others`` (B,)."""
         return Batch(self.samples[chosen], self.private[chosen], self.useful[chosen], self.samples[others])
 
 
@@ -57,7 +57,7 @@ class Stacked:
     game: dict[str, Tensor]
 
     def part(self, places: slice) -> Stacked:
-        """Views of those of some devices, which take gradients of their own."""
+        """Views of the parameters of some devices, which take gradients of their own."""
         return Stacked(
             *(
                 {name: value.detach()[places] for name, value in each.items()}
@@ -71,8 +71,8 @@ class Stacked:
         return {name: value[place].detach().cpu().numpy().copy() for name, value in stacked.items()}
 
 
-class Devices:
-    """The devices of the federation that ``recipe`` names, as a `leakrange.federation.learner.Learner`.
+class FederatedDevices:
+    """The devices of the federation that ``recipe`` names, as a `leakrange.federation.learner.DeviceLearner`.
 
     The training samples are shared out between them. Each trains the extractor with nets of its own, which
     never leave it. Raises `InvalidInput` where the recipe does not fit the data, `UnknownName` for an unknown
@@ -83,14 +83,14 @@ class Devices:
         self.recipe, self.samples, self.device = recipe, samples, device
         self.link = federated_defence(recipe)
         self.link.check(samples.attributes)
-        given = self.link.parameters
-        self.federation = given.federation
+        parameters = self.link.parameters
+        self.federation = parameters.federation
         attributes = samples.attributes
-        useful = tuple(len(attributes[name].classes) for name in names(given.useful))
+        useful = tuple(len(attributes[name].classes) for name in names(parameters.useful))
         chosen = self._known("train")
         parts = partition(
             self.federation,
-            {name: own[chosen] for name, own in samples.labels.items()},
+            {name: labels[chosen] for name, labels in samples.labels.items()},
             len(chosen),
             recipe.seed,
         )
@@ -102,7 +102,7 @@ class Devices:
             with seeded(recipe.seed):
                 built = nets[recipe.net.name].build(samples.spec, 2, recipe.net.width)
                 self.sizes = Sizes(
-                    samples.spec, built.feature_count, len(attributes[given.private].classes), useful
+                    samples.spec, built.feature_count, len(attributes[parameters.private].classes), useful
                 )
                 self.extractor: nn.Module = built.body.to(device)
                 if next(self.extractor.buffers(), None) is not None:
@@ -122,7 +122,7 @@ class Devices:
         )
 
     def initial(self) -> Arrays:
-        """See `leakrange.federation.learner.Learner.initial`."""
+        """See `leakrange.federation.learner.DeviceLearner.initial`."""
         return self._initial
 
     def train(
@@ -132,8 +132,8 @@ class Devices:
         number: int,
         after: Callable[[float], None] | None = None,
     ) -> dict[int, tuple[Update, Arrays]]:
-        """See `leakrange.federation.learner.Learner.train`. Devices are trained side by side, so many at a
-        time that their parameters stay below `STACKED`; each takes the steps that it would take alone."""
+        """See `leakrange.federation.learner.DeviceLearner.train`. Devices are trained side by side, as many
+        at a time as keep their parameters below `STACKED`. Each takes the steps that it would take alone."""
         modules = (self.extractor, self.game)
         size = sum(value.numel() for module in modules for value in module.parameters())
         # A step is for devices that have batches of one size: those with more samples stand before others.
@@ -150,7 +150,7 @@ class Devices:
     def _side_by_side(
         self, shared: Arrays, states: Mapping[int, Arrays | None], number: int
     ) -> dict[int, tuple[Update, Arrays]]:
-        """`train` for devices in descending order of their samples."""
+        """Train devices side by side, as `train` does; they come in descending order of their samples."""
         nets = Stacked(
             self._stacked([shared] * len(states)),
             self._stacked([self._fresh(each) if state is None else state for each, state in states.items()]),
@@ -163,19 +163,19 @@ class Devices:
         trained: dict[int, tuple[Update, Arrays]] = {}
         for place, device in enumerate(states):
             sent = self.link.sent(shared, nets.of(nets.extractor, place), draws[place])
-            told = {"adversary_loss": float(losses[place, 0]), "loss": float(losses[place, 1])}
-            trained[device] = Update(device, len(parts[place]), sent, told), nets.of(nets.game, place)
+            means = {"adversary_loss": float(losses[place, 0]), "loss": float(losses[place, 1])}
+            trained[device] = Update(device, len(parts[place]), sent, means), nets.of(nets.game, place)
         return trained
 
-    def part(self, places: np.ndarray[Any, Any]) -> Part:
-        """The samples at these places."""
-        given = self.link.parameters
+    def part(self, indices: np.ndarray[Any, Any]) -> Part:
+        """The samples at these indices."""
+        parameters = self.link.parameters
         labels = self.samples.labels
-        asked = [labels[name][places] for name in names(given.useful)]
-        useful = np.stack(asked, axis=1) if asked else np.empty((len(places), 0), np.int64)
+        columns = [labels[name][indices] for name in names(parameters.useful)]
+        useful = np.stack(columns, axis=1) if columns else np.empty((len(indices), 0), np.int64)
         return Part(
-            to_input(torch.from_numpy(self.samples.values[places]).to(self.device), self.samples.spec),
-            torch.from_numpy(labels[given.private][places]).to(self.device),
+            to_input(torch.from_numpy(self.samples.values[indices]).to(self.device), self.samples.spec),
+            torch.from_numpy(labels[parameters.private][indices]).to(self.device),
             torch.from_numpy(useful).to(self.device),
         )
 
@@ -184,8 +184,8 @@ class Devices:
         return self.part(self._known(name))
 
     def _known(self, split: str) -> np.ndarray[Any, Any]:
-        given = self.link.parameters
-        return self.samples.known(split, (given.private, *names(given.useful)))
+        parameters = self.link.parameters
+        return self.samples.known(split, (parameters.private, *names(parameters.useful)))
 
     def _fresh(self, device: int) -> Arrays:
         """The nets of a device in its first round."""
@@ -201,8 +201,8 @@ class Devices:
     def _epoch(
         self, nets: Stacked, parts: Sequence[Part], against: float, draws: Sequence[np.random.Generator]
     ) -> Tensor:
-        """One pass of each device through its samples, in batches; the mean losses (D, 2) of the adversaries
-        and of what keeps the features useful."""
+        """Run one pass of each device through its samples, in batches. Returns the mean losses (D, 2) of the
+        adversaries and of the part that keeps the features useful."""
         self.extractor.train()
         self.game.train()
         size = self.recipe.schedule.batch
@@ -220,28 +220,27 @@ class Devices:
                 places = list(group)
                 columns = zip(*(drawn[place].columns(begin, begin + length) for place in places), strict=True)
                 batch = Batch(*map(torch.stack, columns))
-                found = self._step(nets.part(slice(places[0], places[-1] + 1)), batch, against)
-                losses[places[0] : places[-1] + 1] += length * found.cpu()
+                batch_losses = self._step(nets.part(slice(places[0], places[-1] + 1)), batch, against)
+                losses[places[0] : places[-1] + 1] += length * batch_losses.cpu()
         return losses / counts[:, None]
 
     def _step(self, nets: Stacked, batch: Batch, against: float) -> Tensor:
-        """Every net moves by the gradient of its own loss; the extractor by that of
-        ``against * revealing + (1 - against) * keeping`` (TAPPFL, Algorithm 1). One pass through each net.
-
-        All have one more axis in front, of the devices; gives the losses (D, 2) before the step."""
+        """Move every net by the gradient of its own loss; the extractor by that of ``against * revealing + (1
+        - against) * keeping`` (TAPPFL, Algorithm 1), with one pass through each net. All tensors have one
+        more axis in front, of the devices. Returns the losses (D, 2) before the step."""
         for value in (*nets.extractor.values(), *nets.game.values()):
             value.requires_grad_()
         features = vmap(partial(functional_call, self.extractor))(nets.extractor, batch.samples)
-        seen = features.detach().requires_grad_()
-        # Devices share nothing, so the gradient of the sum is each one's own.
-        inferring, keeping, revealing = vmap(self._losses)(nets.game, seen, *batch.columns())
-        own, shared = list(nets.game.values()), list(nets.extractor.values())
-        (pull,) = torch.autograd.grad(revealing.sum(), seen, retain_graph=True)
+        detached = features.detach().requires_grad_()
+        # FederatedDevices share nothing, so the gradient of the sum is each one's own.
+        inferring, keeping, revealing = vmap(self._losses)(nets.game, detached, *batch.columns())
+        kept, shared = list(nets.game.values()), list(nets.extractor.values())
+        (pull,) = torch.autograd.grad(revealing.sum(), detached, retain_graph=True)
         pull = against * pull
         moves = []
         for loss, weight in ((inferring, 0.0), (keeping, 1.0 - against)):
-            *found, towards = torch.autograd.grad(loss.sum(), [*own, seen], allow_unused=True)
-            moves += [(value, move) for value, move in zip(own, found, strict=True) if move is not None]
+            *of_kept, towards = torch.autograd.grad(loss.sum(), [*kept, detached], allow_unused=True)
+            moves += [(value, move) for value, move in zip(kept, of_kept, strict=True) if move is not None]
             pull = pull + weight * towards
         moves += zip(shared, torch.autograd.grad(features, shared, pull), strict=True)
         with torch.no_grad():
@@ -250,7 +249,7 @@ class Devices:
         return torch.stack([inferring, keeping], dim=1).detach()
 
     def _losses(self, game: dict[str, Tensor], features: Tensor, *batch: Tensor) -> tuple[Tensor, ...]:
-        """Those of one device's batch (`Game.forward`)."""
+        """Losses of one device's batch (`Game.forward`)."""
         losses: tuple[Tensor, ...] = functional_call(self.game, game, (features, Batch(*batch)))
         return losses
 
@@ -261,5 +260,5 @@ def arrays_of(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def load_arrays(module: nn.Module, arrays: Arrays) -> None:
-    """Put what `arrays_of` gave into a module."""
+    """Load the arrays of `arrays_of` into a module."""
     module.load_state_dict({name: torch.from_numpy(np.asarray(value)) for name, value in arrays.items()})

@@ -1,4 +1,4 @@
-"""What comes of training a defence."""
+"""The result of training a defence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class TrainedDefence:
     """The obfuscator of the last epoch, or the extractor of the last round, on the CPU in eval mode, and the
     record of its training.
 
-    history: per epoch ``epoch``, ``loss``, ``seconds``, and what the defence adds. figures: by split; told:
-    what else the defence has to say. device: what it was trained on, as `TrainedModel.device`.
+    history: per epoch ``epoch``, ``loss``, ``seconds``, and the defence's own entries. figures: by split;
+    record: further entries of the record. device: that of the training, as `TrainedModel.device`.
     """
 
     recipe: TrainingRecipe
@@ -27,7 +27,7 @@ class TrainedDefence:
     module: nn.Module
     history: list[dict[str, float]]
     figures: dict[str, dict[str, float]]
-    told: dict[str, Any]
+    record: dict[str, Any]
     chosen_epoch: int
     seconds: float
     device: str = "cpu"

@@ -1,4 +1,4 @@
-"""What is sent to ask a probe's questions: samples, or pairs of them, as a device's defence leaves them."""
+"""The questions of a probe: samples, or pairs of them, as a device's defence leaves them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.job import ProbeJob
+from leakrange.jobs.steps.probe import ProbeJob
 
 __all__ = ["questions"]
 
 
 def questions(job: ProbeJob, chain: DefenceChain) -> NDArray[Any]:
     """The samples (B, …) of a chunk, or its pairs (B, 2, …), with the input defences of ``chain`` applied.
-    The same job has the same ones whenever it is asked. Raises `InvalidInput` for a span beyond its split."""
+    The same job gives the same ones each time. Raises `InvalidInput` for a span beyond its split."""
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]

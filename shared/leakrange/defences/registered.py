@@ -33,16 +33,16 @@ def trained_defence(name: str) -> type[Trained[Any]]:
 
 
 def is_federated(recipe: TrainingRecipe) -> bool:
-    """Whether a federation trains what ``recipe`` makes. Raises `UnknownName` for an unknown defence."""
+    """Whether a federation trains the artifact of ``recipe``. Raises `UnknownName` for an unknown defence."""
     return recipe.defence is not None and issubclass(trained_defence(recipe.defence), FederatedRepresentation)
 
 
 def federated_defence(recipe: TrainingRecipe) -> FederatedRepresentation[Any]:
-    """The defence, with its parameters, whose extractor ``recipe`` makes. Raises `InvalidInput` where no
-    federation trains that, `UnknownName` for an unknown defence, `pydantic.ValidationError` for parameters
-    that it does not take."""
+    """The defence, with its parameters, whose extractor ``recipe`` trains. Raises `InvalidInput` where no
+    federation trains it, `UnknownName` for an unknown defence, `pydantic.ValidationError` for parameters that
+    it does not take."""
     entry = trained_defence(recipe.defence or recipe.behaviour)
     if not issubclass(entry, FederatedRepresentation):
         raise InvalidInput(f"{recipe.behaviour!r} is not trained by a federation")
-    found: FederatedRepresentation[Any] = entry.of(recipe)
-    return found
+    defence: FederatedRepresentation[Any] = entry.of(recipe)
+    return defence

@@ -1,4 +1,4 @@
-"""What all defences have in common, and how one link of a chain is read."""
+"""The base of all defences, and the reader of one link of a chain."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from leakrange.registry import UnknownName
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,32 +23,32 @@ __all__ = [
     "Nothing",
     "P",
     "Parameters",
-    "begun",
     "canonical",
     "mistake",
     "name_of",
     "read_stage",
+    "whole_mistakes",
 ]
 
 
 MAX_STAGES = 16
 
 
-class Parameters(BaseModel):
+class Parameters(Strict):
     """Base of every defence's parameters: unknown names are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
 class Nothing(Parameters):
-    """For defences without parameters."""
+    """Parameters of a defence that has none."""
 
 
 P = TypeVar("P", bound=Parameters)
 
 
 class Defence(ABC, Generic[P]):
-    """One link of a chain. Each stage has its own subclass, which says what is changed."""
+    """One link of a chain. Each stage has its own subclass, for the thing that it changes."""
 
     Parameters: ClassVar[type[Parameters]]
     summary: ClassVar[str]
@@ -66,7 +67,7 @@ class Defence(ABC, Generic[P]):
 
     @property
     def artifact(self) -> str | None:
-        """The digest of what is trained for it, once that is planned; None where nothing is."""
+        """The digest of the planned artifact; None before planning, and for a defence that needs none."""
         return None
 
     def mistakes(
@@ -74,34 +75,33 @@ class Defence(ABC, Generic[P]):
         spec: SampleSpec,  # noqa: ARG002
         attributes: Mapping[str, Attribute],  # noqa: ARG002
     ) -> list[dict[str, Any]]:
-        """Why it cannot be applied to samples of ``spec`` with these attributes, as `mistake` tells it; the
-        paths begin among its parameters."""
+        """Reasons that it cannot be applied to samples of ``spec`` with these attributes, in the form of
+        `mistake`. The paths begin among its parameters."""
         return []
 
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
-        """How what it needs is trained; None for a defence that needs no training."""
+        """The recipe of its artifact; None for a defence that needs no training."""
         return None
 
     def planned(self, data: DataSpec, seed: int) -> Self:  # noqa: ARG002
-        """The link that names what is trained for it, so that a chain's identity tells it."""
+        """The link with the name of its artifact, so that a chain's identity includes it."""
         return self
 
     def bound(self, load: Callable[[str], bytes], key: bytes) -> Self:  # noqa: ARG002
-        """The link with what was trained for it, which ``load`` reads by the digest of its recipe. ``key`` is
-        a secret of whoever applies it."""
+        """The link with its artifact, which ``load`` reads by the digest of its recipe. ``key`` is a secret
+        of whoever applies it."""
         return self
 
 
 class InvalidChain(InvalidInput):
     """422: all mistakes of a chain at once; each ``{path, message, allowed}``, path from the chain's own
-    root.
-    """
+    root."""
 
     slug, title = "invalid-chain", "Invalid defence chain"
 
     def __init__(self, mistakes: list[dict[str, Any]]) -> None:
-        told = "; ".join(f"{'.'.join(map(str, m['path'])) or 'chain'}: {m['message']}" for m in mistakes)
-        super().__init__(told, mistakes=mistakes, hint='e.g. [{"round": {"decimals": 1}}, "argmax"]')
+        summary = "; ".join(f"{'.'.join(map(str, m['path'])) or 'chain'}: {m['message']}" for m in mistakes)
+        super().__init__(summary, mistakes=mistakes, hint='e.g. [{"round": {"decimals": 1}}, "argmax"]')
         self.mistakes = mistakes
 
 
@@ -109,7 +109,7 @@ D = TypeVar("D", bound=Defence[Any])
 
 
 def name_of(item: Any) -> str | None:
-    """The defence that a chain's item names, None where it is no item of a chain."""
+    """The defence that an item of a chain names, None for something that is no item."""
     if isinstance(item, str):
         return item
     if isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item)), str):
@@ -117,9 +117,9 @@ def name_of(item: Any) -> str | None:
     return None
 
 
-def begun(chain: Any) -> list[dict[str, Any]]:
-    """The mistakes that a whole chain may have, to which those of its items come; raises `InvalidChain` for
-    what is no list."""
+def whole_mistakes(chain: Any) -> list[dict[str, Any]]:
+    """The mistakes of a chain as a whole, to which those of its items are added. Raises `InvalidChain` for
+    something that is no list."""
     if not isinstance(chain, list):
         raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(chain)}")])
     if len(chain) > MAX_STAGES:
@@ -128,15 +128,16 @@ def begun(chain: Any) -> list[dict[str, Any]]:
 
 
 def canonical(links: Sequence[tuple[str, Defence[Any]]]) -> list[dict[str, Any]]:
-    """What a chain's links are read from, with every parameter that is set, defaults included."""
+    """The specification that a chain's links can be read from, with every parameter that is set, defaults
+    included."""
     return [{name: link.parameters.model_dump(mode="json", exclude_none=True)} for name, link in links]
 
 
 def read_stage(
     item: Any, index: int, registry: Mapping[str, type[D]], mistakes: list[dict[str, Any]]
 ) -> tuple[str, D] | None:
-    """The defence of ``registry`` that the ``index``-th ``item`` names; on mistakes note them all and give
-    None."""
+    """The defence of ``registry`` that the ``index``-th ``item`` names. Where the item has mistakes, all are
+    added to ``mistakes``, and the result is None."""
     name = name_of(item)
     if name is None:
         shape = f"{len(item)} names" if isinstance(item, dict) else kind_of(item)
@@ -144,20 +145,20 @@ def read_stage(
             mistake([index], f"a defence is a name, or one name with its parameters, not {shape}")
         )
         return None
-    given = None if isinstance(item, str) else item[name]
+    value = None if isinstance(item, str) else item[name]
     try:
         defence = registry[name]
     except UnknownName as unknown:
         mistakes.append(mistake([index], str(unknown), unknown.allowed))
         return None
-    parameters = given
-    if given is None:
+    parameters = value
+    if value is None:
         parameters = {}
-    elif not isinstance(given, dict):
-        if defence.shorthand is None or isinstance(given, list):
+    elif not isinstance(value, dict):
+        if defence.shorthand is None or isinstance(value, list):
             mistakes.append(mistake([index, name], f"{name} takes no bare value", _names(defence)))
             return None
-        parameters = {defence.shorthand: given}
+        parameters = {defence.shorthand: value}
     try:
         return name, defence(defence.Parameters.model_validate(parameters))
     except ValidationError as error:

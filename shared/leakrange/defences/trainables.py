@@ -1,4 +1,4 @@
-"""From a recipe to its artifact folder: a provider's model or a defence, whichever the recipe names."""
+"""The way from a recipe to its artifact folder, for a provider's model as for a defence."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leakrange.defences.artifact import load as load_defence
 from leakrange.defences.artifact import save as save_defence
 from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.training import train_defence
-from leakrange.jobs.job import Shown
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.jobs.samples import Span
 from leakrange.providers.artifact import load as load_provider
 from leakrange.providers.artifact import save as save_provider
 from leakrange.providers.inference import outputs
@@ -25,6 +25,7 @@ from leakrange.providers.student import STUDENT
 from leakrange.providers.training import TrainedModel, train
 from leakrange.providers.transfer import train_student
 from leakrange.wire.errors import NotFound
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["Find", "shown_releases", "train_stored"]
 
@@ -35,11 +36,11 @@ Find = Callable[[str], Path | None]
 def train_stored(
     recipe: TrainingRecipe, root: Path, find: Find, *, device: str = "cpu", progress: Progress | None = None
 ) -> tuple[TrainedModel | TrainedDefence, Path]:
-    """Train what ``recipe`` names on ``device``, and store its artifact folder below ``root``.
+    """Train the model or defence of ``recipe`` on ``device``, and store its artifact folder below ``root``.
 
-    What it stands on, a teacher or an extractor, has to be trained: raises `NotFound` where ``find`` finds
-    none, `Conflict` where the installed code would train something else than was planned, and what the
-    training raises.
+    The teacher or extractor that it builds on has to be trained already. Raises `NotFound` where ``find``
+    finds none, `Conflict` where the installed code would train something else than was planned, and the
+    errors of the training.
     """
     recipe.check_versions()
     samples = load(recipe.data)
@@ -59,15 +60,17 @@ def train_stored(
     return model, save_provider(root, model)
 
 
-def _before(what: str, digest: str, find: Find) -> Path:
+def _before(kind: str, digest: str, find: Find) -> Path:
     folder = find(digest)
     if folder is None:
-        raise NotFound(f"the {what} {digest[:12]} is not trained", hint="train it before what stands on it")
+        raise NotFound(f"the {kind} {digest[:12]} is not trained", hint="train it before what stands on it")
     return folder
 
 
-def shown_releases(folder: Path, shown: Shown, device: str = "cpu") -> NDArray[np.float32]:
+def shown_releases(
+    folder: Path, release: ReleaseKind, span: Span, device: str = "cpu"
+) -> NDArray[np.float32]:
     """The releases (samples, N) of the model in ``folder`` for the samples of a span."""
-    data, chosen = span_of(shown.span)
+    data, chosen = span_of(span)
     classifier = load_provider(folder).classifier.to(device)
-    return outputs(classifier, data.values[chosen], shown.release)
+    return outputs(classifier, data.values[chosen], release)

@@ -1,6 +1,6 @@
-"""Defences that are trained: from a recipe the fleet makes what users' devices then run.
+"""Defences that are trained: the fleet makes from a recipe what users' devices then run.
 
-What is trained is an obfuscator of samples (`leakrange.defences.input.trained`) or an extractor of features
+That is an obfuscator of samples (`leakrange.defences.input.trained`) or an extractor of features
 (`leakrange.defences.representation`). Recipe, versions, artifact and the place in a chain are the same for
 all. As in all registered files, torch is imported inside the functions that use it.
 """
@@ -12,16 +12,19 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from typing_extensions import override
 
+from leakrange.data.catalogue import datasets
 from leakrange.data.samples import Attribute, Names, names
 from leakrange.defences.stages import Defence, Parameters, mistake
+from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.jobs.versions import DEFENCE
 from leakrange.registry import registry_at, unknown
+from leakrange.strict import Strict
 from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import Purpose, SampleSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,19 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BYTES", "DefenceConfig", "Trained", "TrainedParameters"]
 
 MAX_BYTES = 512 * 2**20
-"""Of an artifact: it may hold samples."""
+"""Largest size of an artifact, which may hold samples."""
 
 
 class TrainedParameters(Parameters):
     """``private``: the attributes to hide, one or several. ``useful``: those to keep, none, one or more.
-
-    ``net`` and ``width`` say what looks at samples, ``batch`` and ``lr`` how it is trained.
-    ``artifact`` is the digest of the recipe of the obfuscator in use, which a plan adds.
+    ``net`` (default: one for the kind of sample) and ``width`` choose the net that sees samples, ``batch``
+    and ``lr`` its training. ``artifact`` is the digest of the recipe of the obfuscator in use, which a plan
+    adds.
     """
 
     private: Names
     useful: Names | None = None
-    net: str = "hbc"
+    net: str | None = None
     width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
     batch: Annotated[int, Field(ge=8, le=4096)] = 256
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
@@ -56,14 +59,12 @@ class TrainedParameters(Parameters):
 
 T = TypeVar("T", bound=TrainedParameters)
 OF_THE_RECIPE = frozenset({"net", "width", "epochs", "batch", "lr", "artifact"})
-"""Parameters that a recipe says elsewhere."""
+"""Parameters that have other fields in a recipe."""
 
 
-class DefenceConfig(BaseModel):
-    """What an artifact says of itself: which defence it is of, its parameters, its net, what samples it
-    takes, and its ``size``: whatever was found in training that `Trained.build` has to know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class DefenceConfig(Strict):
+    """An artifact's description of itself: the defence, its parameters, its net, the samples that it takes,
+    and its ``size``: whatever training determined that `Trained.build` has to know."""
 
     format: Literal[1] = 1
     kind: Literal["defence"] = "defence"
@@ -75,14 +76,16 @@ class DefenceConfig(BaseModel):
 
 
 class Trained(Defence[T]):
-    """A defence with an obfuscator, or whatever else is trained for it. Planned, it names its artifact;
-    bound, it has it, and only then it can be applied."""
+    """A defence with something trained for it, such as an obfuscator. Planned, it names its artifact; bound,
+    it has it, and only then it can be applied."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     """Raised when it trains other obfuscators than before: see `leakrange.jobs.versions`."""
+    purpose: ClassVar[Purpose] = "model"
+    """What its net is for."""
     at_use: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that say how the obfuscator is used: the same one does for all their values."""
+    """Parameters of the obfuscator's use: one obfuscator serves all their values."""
 
     def __init__(self, parameters: T) -> None:
         super().__init__(parameters)
@@ -94,7 +97,7 @@ class Trained(Defence[T]):
     @abstractmethod
     def build(cls, parameters: Any, config: DefenceConfig) -> nn.Module:
         """The obfuscator of ``config``, whose ``parameters`` are these, with fresh weights. May raise
-        `ValueError` where the net or the ``size`` does not do."""
+        `ValueError` where the net or the ``size`` is unsuitable."""
 
     @property
     def keyed(self) -> bool:
@@ -102,7 +105,8 @@ class Trained(Defence[T]):
         return False
 
     def check(self, attributes: Mapping[str, Attribute]) -> None:
-        """Refuse what a data set of these attributes cannot give (`InvalidInput`, with what there is)."""
+        """Refuse parameters that a data set of these attributes cannot serve (`InvalidInput`, with its
+        attributes)."""
         for name in (*names(self.parameters.private), *names(self.parameters.useful)):
             if name not in attributes:
                 raise InvalidInput(f"no attribute {name!r}; there are: {', '.join(sorted(attributes))}")
@@ -115,67 +119,73 @@ class Trained(Defence[T]):
 
     @override
     def mistakes(self, spec: SampleSpec, attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
-        """See `Defence.mistakes`: attributes that the data has not, what `check` refuses, and a net that
-        takes no such samples."""
-        given, nets = self.parameters, registry_at("leakrange.nets", "nets")
-        found = super().mistakes(spec, attributes)
-        for role, named in (("private", given.private), ("useful", given.useful)):
+        """See `Defence.mistakes`: attributes that the data does not have, those that `check` refuses, and a
+        net that takes no such samples."""
+        parameters, nets = self.parameters, registry_at("leakrange.nets", "nets")
+        mistakes = super().mistakes(spec, attributes)
+        for role, named in (("private", parameters.private), ("useful", parameters.useful)):
             for place, name in enumerate(names(named)):
                 if name not in attributes:
                     path: list[str | int] = [role] if name == named else [role, place]
-                    said = f"the data has no attribute {name!r}"
-                    found.append(mistake(path, said, sorted(attributes)))
-        if not found:
+                    missing = f"the data has no attribute {name!r}"
+                    mistakes.append(mistake(path, missing, sorted(attributes)))
+        if not mistakes:
             try:
                 self.check(attributes)
             except InvalidInput as error:
-                found.append(mistake([], error.detail))
-        net = nets.get(given.net)
+                mistakes.append(mistake([], error.detail))
+        chosen = self.net(spec).name
+        net = nets.get(chosen)
         if net is None:
-            found.append(mistake(["net"], unknown("net", given.net, nets), sorted(nets)))
+            mistakes.append(mistake(["net"], unknown("net", chosen, nets), sorted(nets)))
         elif reason := net.misfit(spec):
             fit = [name for name, each in nets.items() if each.misfit(spec) is None]
-            found.append(mistake(["net"], reason, fit))
-        return found
+            mistakes.append(mistake(["net"], reason, fit))
+        return mistakes
+
+    def net(self, spec: SampleSpec) -> NetSpec:
+        """What looks at samples of ``spec``."""
+        given = self.parameters
+        return NetChoice(name=given.net, width=given.width).of(spec, self.purpose)
 
     @override
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe:
-        """How its obfuscator is trained on the training samples of ``data``."""
-        given = self.parameters
+        """The recipe of its obfuscator, trained on the training samples of ``data``."""
+        parameters = self.parameters
         elsewhere = OF_THE_RECIPE | self.at_use
         return TrainingRecipe(
             data=data,
             behaviour=DEFENCE + self.name,
-            parameters=given.model_dump(
+            parameters=parameters.model_dump(
                 mode="json", exclude=set(elsewhere), exclude_defaults=True, exclude_none=True
             ),
-            net=NetSpec(name=given.net, width=given.width),
+            net=self.net(datasets[data.name].sample(data)),
             schedule=self.schedule(),
             seed=seed,
         )
 
     @abstractmethod
     def schedule(self) -> Schedule:
-        """How its nets learn."""
+        """The training schedule of its nets."""
 
     @classmethod
     def of(cls, recipe: TrainingRecipe) -> Self:
-        """The link whose `recipe` that is; raises `pydantic.ValidationError` for parameters that it does not
+        """The link with that `recipe`. Raises `pydantic.ValidationError` for parameters that it does not
         take."""
-        how = recipe.schedule
-        said = {"net": recipe.net.name, "width": recipe.net.width}
-        said |= {"batch": how.batch, "lr": how.lr}
+        schedule = recipe.schedule
+        fields = {"net": recipe.net.name, "width": recipe.net.width}
+        fields |= {"batch": schedule.batch, "lr": schedule.lr}
         if "epochs" in cls.Parameters.model_fields:
-            said |= {"epochs": how.epochs}
-        return cls(cls.Parameters.model_validate({**recipe.parameters, **said}))  # type: ignore[arg-type]
+            fields |= {"epochs": schedule.epochs}
+        return cls(cls.Parameters.model_validate({**recipe.parameters, **fields}))  # type: ignore[arg-type]
 
     @override
     def planned(self, data: DataSpec, seed: int) -> Self:
-        """The link that names the artifact of its `recipe`; itself where it names one already."""
-        if self.parameters.artifact is not None:
-            return self
-        digest = self.recipe(data, seed).digest()
-        return type(self)(self.parameters.model_copy(update={"artifact": digest}))
+        """The link that names its net, and the artifact of its `recipe` or that which it named already."""
+        artifact = self.parameters.artifact or self.recipe(data, seed).digest()
+        named = {"net": self.net(datasets[data.name].sample(data)).name, "artifact": artifact}
+        parameters = self.parameters.model_copy(update=named)
+        return self if parameters == self.parameters else type(self)(parameters)
 
     @override
     def bound(self, load: Callable[[str], bytes], key: bytes) -> Self:
@@ -189,9 +199,9 @@ class Trained(Defence[T]):
         if self.keyed and not key:
             raise ValueError(f"{self.name} needs a secret key")
         config, module = self.opened(load(self.parameters.artifact))
-        made = copy.copy(self)
-        made._module, made._config, made._key = module, config, key
-        return made
+        link = copy.copy(self)
+        link._module, link._config, link._key = module, config, key
+        return link
 
     @classmethod
     def opened(cls, content: bytes) -> tuple[DefenceConfig, nn.Module]:
@@ -207,15 +217,15 @@ class Trained(Defence[T]):
             config = DefenceConfig.model_validate_json(file.config)
             if config.defence != cls.name:
                 raise InvalidArtifact(f"the file is of the defence {config.defence!r}, and not {cls.name!r}")
-            given = cls.Parameters.model_validate(config.parameters)
+            parameters = cls.Parameters.model_validate(config.parameters)
             with torch.device("meta"), Uninitialised():
-                plan = cls.build(given, config)
+                plan = cls.build(parameters, config)
         except ValidationError as e:
             raise InvalidArtifact(f"the config of the file is not valid: {first_mistake(e)}") from e
         except (UnknownName, ValueError) as e:
             raise InvalidArtifact(f"the config of the file cannot be built: {e}") from e
         weights = file.weights(plan)
         with Uninitialised():
-            module = cls.build(given, config)
+            module = cls.build(parameters, config)
         module.load_state_dict(weights)
         return config, module.eval().requires_grad_(False)

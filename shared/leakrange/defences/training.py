@@ -1,4 +1,4 @@
-"""Training a defence from a recipe and samples, by the loop of all trainings."""
+"""Training of a defence from a recipe and samples, by the loop of all trainings."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class DefenceTraining:
         return Lessons(values, of(self.useful), of(self.private))
 
     def epoch(self, after: Callable[[float], None] | None = None) -> dict[str, float]:
-        """Learn through one epoch; gives its entry of the history. ``after`` is told after each step which
-        share of the epoch is done."""
+        """Learn through one epoch and return its entry of the history. ``after`` is called after each step
+        with the share of the epoch that is done."""
         began = time.perf_counter()
         for optimiser in self.trainee.optimisers():
             optimiser.lr = optimiser.initial * self.recipe.schedule.share(len(self.history))
@@ -98,7 +98,7 @@ class DefenceTraining:
             module=module,
             history=self.history,
             figures=outcome.figures,
-            told=outcome.told,
+            record=outcome.record,
             chosen_epoch=len(self.history),
             seconds=time.perf_counter() - self.started,
         )
@@ -116,7 +116,7 @@ def train_defence(
 
     The last epoch is kept: the papers name no other rule, and a loss on validation samples would not tell how
     an attacker fares who learns anew. The same recipe gives the same defence on the same machine and number
-    of threads. ``progress`` is told as in `leakrange.providers.training.train`. Raises as `DefenceTraining`
+    of threads. ``progress`` is called as by `leakrange.providers.training.train`. Raises as `DefenceTraining`
     does.
     """
     if is_federated(recipe):
@@ -135,5 +135,5 @@ def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
     entry = trained_defence(recipe.defence)
     if not issubclass(entry, TrainedInputDefence):
         raise InvalidInput(f"the defence {recipe.defence!r} changes no samples")
-    found: TrainedInputDefence[Any] = entry.of(recipe)
-    return found
+    link: TrainedInputDefence[Any] = entry.of(recipe)
+    return link

@@ -1,4 +1,4 @@
-"""What runs on the device: models and local defences, which turn samples into releases."""
+"""Runs models and local defences on the device, which turn samples into releases."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class Device:
     """Runs models, one batch at a time, beside the event loop.
 
     ``secret``, which only the owner knows, and the upload's name seed local noise. So a repeated upload is
-    the same to the bit, even after a restart, and the provider, which knows the name, cannot compute the
-    noise.
+    identical, even after a restart, and the provider, which knows the name, cannot compute the noise.
     """
 
     def __init__(self, secret: SecretStr, *, batch: int) -> None:
@@ -52,11 +51,11 @@ class Device:
         chain: DefenceChain,
         upload: str,
     ) -> NDArray[np.float32]:
-        """What leaves the device for samples (B, *shape): their outputs, or the samples themselves in their
-        own units, float32 (B, ...).
+        """Return the release of samples (B, *shape): their outputs, or the samples themselves in their own
+        units, float32 (B, ...).
 
         A chain with trained defences is bound to them (`leakrange.devices.obfuscators`). Raises
-        `InvalidInput` for what is not uploaded, or what the defence cannot take.
+        `InvalidInput` if the release is not uploaded, or the defence cannot take it.
         """
         check_upload(release, chain)
 
@@ -87,7 +86,7 @@ class Device:
         return _keyed(self._secret, b"sticky sample")
 
     def _model(self, enrolment: Enrolment, chain: DefenceChain) -> Classifier:
-        """The downloaded model with what the chain does to it. Called by the inference thread alone."""
+        """Return the downloaded model, changed by the chain. Called by the inference thread alone."""
         if not chain.model:
             return chain.harden(enrolment.classifier)
         name = (enrolment.card.sha256, digest(chain.model_spec()))
@@ -104,7 +103,7 @@ class Device:
 
 
 def check_upload(release: ReleaseKind, chain: DefenceChain) -> None:
-    """Raise `InvalidInput` for a release that is not uploaded, or that the defence cannot take."""
+    """Raise `InvalidInput` if the release is not uploaded, or the defence cannot take it."""
     if release not in UPLOADED:
         raise InvalidInput(f"an edge client uploads {' or '.join(UPLOADED)}, not {release!r}")
     if reason := chain.refuse(release):
@@ -118,8 +117,8 @@ def _keyed(key: bytes, message: bytes) -> bytes:
 def _digests(
     enrolment: Enrolment, chain: DefenceChain, release: str, samples: NDArray[Any]
 ) -> Sequence[bytes]:
-    """One per sample, of the model as it is run, the release and the sample's values: the same for the same
-    query at any time."""
+    """Return one digest per sample, of the model as it is run, the release and the sample's values: the same
+    for the same query at any time."""
     model = enrolment.card.sha256 + (digest(chain.model_spec()) if chain.changes_model else "")
     query = f"{model}\0{release}\0{samples.shape[1:]}\0".encode()
     return [hashlib.sha256(query + sample.tobytes()).digest() for sample in samples]

@@ -45,14 +45,15 @@ class Enrolments:
         return len(self._kept)
 
     def client(self, url: str, key: str | None) -> NativeClient:
-        """A client of the provider (or of the proxy before it) at ``url``."""
+        """Return a client of the provider (or of the proxy before it) at ``url``."""
         return NativeClient(self._transport, url, key, attempts=self._attempts)
 
     async def current(self, url: str, key: str | None, model: str) -> Enrolment:
-        """The version of ``model`` that the provider serves now; downloaded only if it is not here yet.
+        """Return the version of ``model`` that the provider serves now; downloaded only if it is not here
+        yet.
 
-        Raises `InvalidArtifact` where the file is not the one that the card names, or not a model, and the
-        errors of the provider.
+        Raises `InvalidArtifact` if the file is not the one that the card names, or no model, and the errors
+        of the provider.
         """
         place = (url.rstrip("/"), model)
         async with self._locks.setdefault(place, asyncio.Lock()):
@@ -95,6 +96,6 @@ def _is(content: bytes, card: ModelCard) -> bool:
 
 
 def _agree(card: ModelCard, config: ClassifierConfig) -> None:
-    said = (card.task, tuple(card.classes), card.heads, card.input, card.features)
-    if said != (config.target, config.classes, config.heads, config.input, config.features):
+    declared = (card.task, tuple(card.classes), card.heads, card.input, card.features)
+    if declared != (config.target, config.classes, config.heads, config.input, config.features):
         raise InvalidArtifact(f"the model file of {card.name!r} does not fit its card")

@@ -1,4 +1,4 @@
-"""What was trained for the defences of this device: fetched, held against its hash, and kept."""
+"""Fetches the trained stages of this device's defences, checks their hashes, and keeps them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Obfuscators:
     async def bound(
         self, chain: DefenceChain, client: NativeClient, files: Mapping[str, str]
     ) -> DefenceChain:
-        """The chain as it can be applied. Its obfuscators come from ``client``, unless they are here;
+        """Return the chain bound to its obfuscators, which come from ``client`` unless they are here;
         ``files`` has the SHA-256 of each one's file by its digest.
 
         Raises `InvalidArtifact` for a file of another SHA-256, or that is no obfuscator of the chain,
-        `InvalidInput` where ``files`` lacks one, and the errors of the server. Nothing is kept then.
+        `InvalidInput` if ``files`` lacks one, and the errors of the server. Nothing is kept then.
         """
         if not chain.artifacts:
             return chain
@@ -73,10 +73,10 @@ class _Kept:
 
 async def _fetched(artifact: str, client: NativeClient, sha256: str) -> bytes:
     content = await client.obfuscator(artifact)
-    if (found := hashlib.sha256(content).hexdigest()) != sha256:
+    if (actual := hashlib.sha256(content).hexdigest()) != sha256:
         raise InvalidArtifact(
             f"the file of the obfuscator {artifact[:12]} is not the one that was trained: "
-            f"SHA-256 {found}, not {sha256}",
+            f"SHA-256 {actual}, not {sha256}",
             hint="it was changed on its way; nothing of it was loaded",
         )
     log.info("obfuscator fetched", artifact=artifact, bytes=len(content))

@@ -1,4 +1,4 @@
-"""How private noised updates are: ε for a given δ, by Google's accountants (``dp-accounting``)."""
+"""Privacy of noised updates: ε for a given δ, by Google's accountants (``dp-accounting``)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Noise = Literal["gaussian", "laplace"]
 
 DELTA = 1e-5
 STEP = 1e-4
-"""Of the grid of privacy losses, for Laplace noise; wider where losses are large."""
+"""Step of the grid of privacy losses, for Laplace noise; wider where losses are large."""
 SAMPLED = 500.0
-"""From such losses on sampling is not counted: it lowers them by log(share), and their exponents overflow."""
+"""Loss from which on sampling is not counted: it lowers losses by log(share), and their exponents
+overflow."""
 
 
 def epsilon(noise: Noise, ratio: float, releases: int, share: float = 1.0, delta: float = DELTA) -> float:
@@ -45,17 +46,17 @@ def epsilon(noise: Noise, ratio: float, releases: int, share: float = 1.0, delta
     if sampled:
         event = dp_event.PoissonSampledDpEvent(share, event)
     accountant.compose(event, releases)
-    found = float(accountant.get_epsilon(delta))
-    return found if noise == "gaussian" else min(found, releases / ratio)
+    bound = float(accountant.get_epsilon(delta))
+    return bound if noise == "gaussian" else min(bound, releases / ratio)
 
 
 def noise_of_a_mean(noise: Noise, ratio: float, samples: Sequence[int], participants: int) -> float:
     """The ``ratio`` of a federated mean, each of whose ``participants`` has added noise of that ``ratio``,
     for the device that it hides worst.
 
-    Updates are weighed by the devices' ``samples``. Of Gaussian noise that of all participants hides a
+    Updates are weighed by the devices' ``samples``. For Gaussian noise, the noise of all participants hides a
     device: ratio · √(Σ w²) / w, least for the largest device among the smallest ones. The sum of Laplace
-    noise is not Laplace; a device's own is what is counted.
+    noise is not Laplace; for it only a device's own noise counts.
     """
     if noise == "laplace":
         return ratio

@@ -1,4 +1,4 @@
-"""From the updates of a round to the next global parameters."""
+"""The step from the updates of a round to the next global parameters."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def fedavg(updates: Sequence[Update]) -> Arrays:
 
 
 def of_type(mean: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A mean as parameters of that type; of integers the nearest, since 4.999... is a rounded 5."""
+    """A mean as parameters of that type; for integers the nearest one, since 4.999... is a rounded 5."""
     return (np.rint(mean) if np.issubdtype(dtype, np.integer) else mean).astype(dtype)

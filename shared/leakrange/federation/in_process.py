@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from leakrange.federation.learner import Learner
+from leakrange.federation.learner import DeviceLearner
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.secure import close_secretly
 from leakrange.federation.updates import Arrays
@@ -13,17 +13,17 @@ from leakrange.federation.updates import Arrays
 __all__ = ["States", "one_round"]
 
 States = dict[int, Arrays]
-"""What each device has kept, by its number."""
+"""State that each device has kept, by its number."""
 
 
 def one_round(
     rounds: Rounds,
-    learner: Learner,
+    learner: DeviceLearner,
     states: States,
     after: Callable[[float], None] | None = None,
 ) -> dict[str, float]:
-    """Go through the next round; gives its entry of the history, with its ``seconds``. ``states`` is what the
-    devices keep, and is changed. ``after`` is told which share of the devices is through."""
+    """Run the next round, and return its entry of the history, with its ``seconds``. ``states`` are the
+    devices' states, and are changed. ``after`` is called with the share of the devices that are done."""
     began = time.perf_counter()
     before = {device: states.get(device) for device in rounds.training()}
     trained = learner.train(rounds.shared, before, rounds.number, after)

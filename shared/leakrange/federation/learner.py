@@ -7,10 +7,10 @@ from typing import Protocol
 
 from leakrange.federation.updates import Arrays, Update
 
-__all__ = ["Learner"]
+__all__ = ["DeviceLearner"]
 
 
-class Learner(Protocol):
+class DeviceLearner(Protocol):
     """Trains for any devices of a federation. It holds nothing of them from one call to the next."""
 
     def initial(self) -> Arrays:
@@ -24,11 +24,12 @@ class Learner(Protocol):
         number: int,
         after: Callable[[float], None] | None = None,
     ) -> dict[int, tuple[Update, Arrays]]:
-        """What each of some devices makes of the ``shared`` parameters in the round of that ``number``.
+        """Train some devices from the ``shared`` parameters in the round of that ``number``.
 
-        ``states`` is, by their numbers, what each device alone has kept of the last round in which it
-        trained, None in its first; what it is to keep now is given back beside its update. The result of a
-        device depends on its own state, the other arguments and the recipe; not on the other devices, but for
-        the rounding of sums. ``after`` is told now and then which share of the devices is through.
+        ``states`` are, by device number, the arrays that each device alone has kept of the last round in
+        which it trained, None in its first; its new state is returned beside its update. The result of a
+        device depends on its own state, the other arguments and the recipe; not on the other devices, except
+        for the rounding of sums. ``after`` is called now and then with the share of the devices that are
+        done.
         """
         ...

@@ -1,12 +1,12 @@
 """Masks of pairs of devices, which cancel in the sum: the server learns the sum alone.
 
-After Bonawitz et al. (2017), simplified:
+Simplified from Bonawitz et al. (2017):
 
 - Two devices share a secret from the start. There is no agreement on keys over the server.
-- A device that is lost after the others have masked leaves masks in the sum. The survivors then tell the
-  server the seeds that they shared with it for this round. There is no second mask and no sharing of secrets,
-  so a server that calls a device lost whose words it has can read that device's update, and so can one
-  that gets them too late. Seeds tell nothing of other rounds.
+- A device that is lost after the others have masked leaves masks in the sum. The survivors then reveal to
+  the server the seeds that they shared with it for this round. There is no second mask and no sharing of
+  secrets. So a server can read a device's update if it has its words and calls it lost, or if the words
+  arrive too late. Seeds tell nothing of other rounds.
 - Devices do not check that the server tells all of them the same.
 
 Numbers are fixed-point integers modulo 2^64.
@@ -26,9 +26,9 @@ __all__ = ["BITS", "LEAST", "Masked", "decoded", "encoded", "masked", "pair_seed
 Words = NDArray[np.uint64]
 
 BITS = 24
-"""Behind the point: numbers are rounded to multiples of 2^-24."""
+"""Bits behind the point: numbers are rounded to multiples of 2^-24."""
 LEAST = 2
-"""Survivors tell no seeds where fewer are left: the sum would be one's own update."""
+"""Fewest survivors that reveal seeds: the sum over a single one would be its own update."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,13 @@ def encoded(values: NDArray[np.float64], participants: int) -> Words:
 
 
 def decoded(words: Words) -> NDArray[np.float64]:
-    """The numbers (N,) that `encoded` made integers of, or sums of them."""
+    """The numbers (N,) behind the integers of `encoded`, or behind sums of them."""
     return words.view(np.int64) / 2.0**BITS
 
 
 def pair_seed(secret: bytes, number: int) -> bytes:
-    """What a pair with that ``secret`` uses in the round of that ``number``; it tells nothing of others."""
+    """The seed of a pair with that ``secret`` in the round of that ``number``; it tells nothing of other
+    rounds."""
     return hashlib.blake2b(number.to_bytes(8, "little"), key=secret, digest_size=32).digest()
 
 
@@ -70,7 +71,7 @@ def stream_of(seed: bytes, count: int) -> Words:
 
 def masked(words: Words, device: int, seeds: Mapping[int, bytes]) -> Masked:
     """The words under the masks of all pairs. ``seeds``: that of the round with every other participant, by
-    its number. Of a pair the device of the lower number adds the mask, and the other subtracts it."""
+    its number. In a pair the device of the lower number adds the mask, and the other subtracts it."""
     hidden = words.copy()
     for other, seed in seeds.items():
         mask = stream_of(seed, len(words))
@@ -79,7 +80,7 @@ def masked(words: Words, device: int, seeds: Mapping[int, bytes]) -> Masked:
 
 
 def unmasked(answers: Sequence[Masked], revealed: Iterable[tuple[int, int, bytes]]) -> Words:
-    """The sum of what the devices have masked, modulo 2^64.
+    """The sum of the devices' words, modulo 2^64.
 
     ``revealed``: for each survivor and each lost device their numbers, in this order, and the seed of their
     pair. Raises `ValueError` for fewer than `LEAST` answers.

@@ -1,4 +1,4 @@
-"""Which samples lie on which device."""
+"""The partition of samples among devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["dirichlet", "iid", "partition"]
 def partition(
     federation: Federation, labels: Mapping[str, NDArray[np.int64]], count: int, seed: int
 ) -> list[NDArray[np.int64]]:
-    """The places (n_i,) of each device's samples among ``count``, ascending; every sample lies on one device.
+    """The indices (n_i,) of each device's samples among ``count``, ascending; every sample lies on one
+    device.
 
     ``labels`` (count,) by attribute, for a split that depends on one. Raises `InvalidInput` where an
     attribute is missing, or where samples are fewer than devices.
@@ -36,7 +37,7 @@ def partition(
 
 
 def iid(count: int, devices: int, draw: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Equal parts at random; sizes differ by one at most."""
+    """Equal parts at random; sizes differ by at most one."""
     parts = np.array_split(shuffled(draw, count), devices)
     return [np.sort(part).astype(np.int64) for part in parts]
 
@@ -44,15 +45,15 @@ def iid(count: int, devices: int, draw: np.random.Generator) -> list[NDArray[np.
 def dirichlet(
     labels: NDArray[np.int64], devices: int, alpha: float, draw: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Each class of ``labels`` (N,) is dealt out by shares that are drawn from Dirichlet(alpha, ..., alpha)
-    (Hsu, Qi and Brown 2019). A device that would have no sample gets one of the largest device's."""
+    """Deal out each class of ``labels`` (N,) by shares that are drawn from Dirichlet(alpha, ..., alpha) (Hsu,
+    Qi and Brown 2019). A device that would have no sample gets one of the largest device's."""
     parts: list[list[int]] = [[] for _ in range(devices)]
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
-        own = own[shuffled(draw, len(own))]
-        cuts = np.rint(np.cumsum(draw.dirichlet(np.full(devices, alpha)))[:-1] * len(own)).astype(np.int64)
-        for part, given in zip(parts, np.split(own, cuts), strict=True):
-            part.extend(given.tolist())
+        rows = np.flatnonzero(labels == label)
+        rows = rows[shuffled(draw, len(rows))]
+        cuts = np.rint(np.cumsum(draw.dirichlet(np.full(devices, alpha)))[:-1] * len(rows)).astype(np.int64)
+        for part, dealt in zip(parts, np.split(rows, cuts), strict=True):
+            part.extend(dealt.tolist())
     for part in parts:
         if not part:
             part.append(max(parts, key=len).pop())

@@ -1,4 +1,4 @@
-"""The server's part: who takes part in a round, which updates count, what the next parameters are."""
+"""The server's part: the participants of a round, the updates that count, and the next parameters."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from leakrange.wire.errors import Conflict
 __all__ = ["Rounds"]
 
 REASON = 300
-"""Characters of a reason that are kept: a device chooses some of them."""
+"""Characters of a reason that are kept, since a device chooses some of them."""
 
 
 class Rounds:
     """The rounds of one federation, from the initial parameters ``shared`` on.
 
     ``shared`` are always those of the next round, ``number`` is that round's number, the first of which is 0.
-    ``history`` has an entry for each past one: ``epoch`` (its number, from 1 on), how many updates were
-    ``accepted``, ``refused`` and ``lost``, and the means of what the accepted ones tell, weighed by samples.
-    ``left_out`` says which devices did not count, and why. ``samples`` are how many each device has, None
-    where that is not known: a device's word for it is then taken.
+    ``history`` has an entry for each past one: ``epoch`` (its number, from 1 on), the numbers of updates that
+    were ``accepted``, ``refused`` and ``lost``, and the means of the accepted ones' figures, weighed by
+    samples. ``left_out`` lists the devices that did not count, with the reason. ``samples`` are the numbers
+    of samples of each device, None where they are not known: the number that a device reports is then taken.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Rounds:
 
     @property
     def number(self) -> int:
-        """How many rounds are past."""
+        """Number of past rounds."""
         return len(self.history)
 
     @property
@@ -63,7 +63,7 @@ class Rounds:
         return list(range(self.federation.devices)) if everybody else self.chosen()
 
     def turns(self) -> list[int]:
-        """In how many past rounds each device was to send an update."""
+        """Number of past rounds in which each device was to send an update."""
         turns = [0] * self.federation.devices
         for number in range(self.number):
             for device in self.chosen(number):
@@ -71,9 +71,10 @@ class Rounds:
         return turns
 
     def close(self, answers: Sequence[Update | Lost]) -> dict[str, float]:
-        """End the round with the ``answers`` of its devices, in any order; gives its entry of the history.
+        """End the round with the ``answers`` of its devices, in any order, and return its entry of the
+        history.
 
-        An update that `refusal` refuses does not count. Where none counts, the parameters stay as they are.
+        An update that `refusal` refuses does not count. Where none counts, the parameters do not change.
         Raises `Conflict` where updates are aggregated securely: nobody may see them one by one.
         """
         if self.federation.secure:
@@ -85,8 +86,8 @@ class Rounds:
         counted = {"refused": 0, "lost": 0}
         for answer in sorted(answers, key=lambda each: each.device):
             if isinstance(answer, Update):
-                most = math.inf if self.samples is None else self.samples[answer.device]
-                reason = refusal(answer, self.shared, self.federation.most_norm, most)
+                limit = math.inf if self.samples is None else self.samples[answer.device]
+                reason = refusal(answer, self.shared, self.federation.most_norm, limit)
                 if reason is None:
                     accepted.append(answer)
                     continue
@@ -102,11 +103,11 @@ class Rounds:
     def close_sum(
         self, mean: Update | None, devices: Sequence[int], lost: Sequence[Lost]
     ) -> dict[str, float]:
-        """End the round with the ``mean`` of what these ``devices`` sent, None where there is none; gives its
-        entry of the history.
+        """End the round with the ``mean`` of the updates of these ``devices``, None where there is none, and
+        return its entry of the history.
 
-        Nothing is known of single updates: `refusal` refuses all of them or none. The entry says so by
-        ``summed``, how many were in the sum.
+        Nothing is known of single updates: `refusal` refuses all of them or none. The entry shows that by
+        ``summed``, the number of updates in the sum.
         """
         for each in lost:
             self._leave_out(each.device, "lost", each.reason)
@@ -126,20 +127,19 @@ class Rounds:
         )
 
     def _entry(
-        self, accepted: int, counted: Mapping[str, int], told: Mapping[str, float]
+        self, accepted: int, counted: Mapping[str, int], figures: Mapping[str, float]
     ) -> dict[str, float]:
         entry = {"epoch": self.number + 1.0, "accepted": float(accepted)}
         entry |= {kind: float(count) for kind, count in counted.items()}
-        entry |= told
+        entry |= figures
         self.history.append(entry)
         return entry
 
 
 def _means(updates: Sequence[Update]) -> dict[str, float]:
-    told = sorted({name for update in updates for name in update.figures})
-    found = {}
-    for name in told:
-        own = [(update.figures[name], update.samples) for update in updates if name in update.figures]
-        values, weights = zip(*own, strict=True)
-        found[name] = float(np.average(values, weights=weights))
-    return found
+    means = {}
+    for name in sorted({name for update in updates for name in update.figures}):
+        figures = [(update.figures[name], update.samples) for update in updates if name in update.figures]
+        values, weights = zip(*figures, strict=True)
+        means[name] = float(np.average(values, weights=weights))
+    return means

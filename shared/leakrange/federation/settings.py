@@ -1,39 +1,36 @@
-"""How a federation is set up; part of a recipe."""
+"""The settings of a federation, which are part of a recipe."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from leakrange.strict import Strict
 
 __all__ = ["Dirichlet", "Federation"]
 
 
-class Dirichlet(BaseModel):
+class Dirichlet(Strict):
     """Devices whose shares of the classes of ``by`` differ: each class is dealt out by a draw from a
     Dirichlet distribution with ``alpha``. The smaller ``alpha``, the fewer devices have most of a class."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     alpha: Annotated[float, Field(gt=0.0, le=1e4, allow_inf_nan=False)]
     by: str
 
 
-class Federation(BaseModel):
-    """So many ``devices`` share the training samples out between them. In each of the ``rounds`` the server
-    averages what a ``share`` of them, drawn anew, has learned.
+class Federation(Strict):
+    """A number of ``devices`` that share the training samples out between them. In each of the ``rounds`` the
+    server averages what a ``share`` of them, drawn anew, has learned.
 
-    ``participation``: "all" devices train in every round, and those that are not drawn keep their nets and
-    send nothing (TAPPFL, Algorithm 1, lines 3 to 5 and 22); or those that are "chosen" train alone, and what
-    the others keep is out of date. A device that trains goes ``local_epochs`` times through its samples.
-
-    ``split``: "iid" deals the samples out at random in equal parts, see `Dirichlet` for the other way. Before
-    the rounds come ``pretraining`` rounds, in which nothing is hidden yet. The server refuses an update that
-    is further than ``most_norm`` (L2) from the parameters which it sent. With ``secure`` aggregation it sees
-    the sum of a round's updates alone, and can refuse no single one.
+    ``participation``: with "all" every device trains in every round, and those that are not drawn keep their
+    nets and send nothing (TAPPFL, Algorithm 1, lines 3 to 5 and 22); with "chosen" only the drawn ones train,
+    and the nets of the others are out of date. A device that trains goes ``local_epochs`` times through its
+    samples. ``split``: "iid" deals the samples out at random in equal parts, see `Dirichlet` for the other
+    way. Before the rounds come ``pretraining`` rounds, in which nothing is hidden yet. The server refuses an
+    update that is further than ``most_norm`` (L2) from the parameters that it sent. With ``secure``
+    aggregation it sees only the sum of a round's updates, and can refuse no single one.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     devices: Annotated[int, Field(ge=2, le=10_000)] = 100
     share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
@@ -53,10 +50,10 @@ class Federation(BaseModel):
 
     @property
     def participants(self) -> int:
-        """Of how many devices the server takes updates in a round; one at least."""
+        """Number of devices whose updates the server takes in a round; at least one."""
         return max(1, round(self.share * self.devices))
 
     @property
     def all_rounds(self) -> int:
-        """Those of the pretraining and the others."""
+        """Number of the pretraining rounds and the others."""
         return self.pretraining + self.rounds

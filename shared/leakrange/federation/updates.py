@@ -1,4 +1,4 @@
-"""What a device sends after a round, and whether the server takes it."""
+"""The update that a device sends after a round, and the server's check of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["FIGURES", "Arrays", "Lost", "Update", "distance", "refusal"]
 
 FIGURES = frozenset({"adversary_loss", "loss"})
-"""What a device may tell of its training."""
+"""Names of figures that a device may report of its training."""
 
 Arrays = Mapping[str, NDArray[Any]]
 """Parameters by name."""
@@ -21,8 +21,8 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Update:
-    """The ``shared`` parameters as ``device`` has trained them, on so many ``samples``; ``figures`` is what
-    it tells of that, such as its losses."""
+    """The ``shared`` parameters as ``device`` has trained them, on so many ``samples``; ``figures`` are those
+    that it reports, such as its losses."""
 
     device: int
     samples: int
@@ -48,16 +48,16 @@ def distance(shared: Arrays, sent: Arrays) -> float:
 
 
 def refusal(update: Update, sent: Arrays, most_norm: float, most_samples: float = math.inf) -> str | None:
-    """Why the server does not take ``update``, None where it does: other names, shapes or types than those of
-    the parameters that were ``sent``, other figures than `FIGURES`, numbers that are not finite, no samples
-    or more than ``most_samples``, a move of more than ``most_norm``."""
+    """The reason that the server does not take ``update``, None where it does: other names, shapes or types
+    than those of the parameters that were ``sent``, other figures than `FIGURES`, numbers that are not
+    finite, no samples or more than ``most_samples``, a move of more than ``most_norm``."""
     if set(update.shared) != set(sent):
         return f"its parameters are named {sorted(update.shared)[:3]}, not {sorted(sent)[:3]}"
-    for name, wanted in sent.items():
-        found = update.shared[name]
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
-            return f"{name} is {found.dtype} of shape {found.shape}, not {wanted.dtype} of {wanted.shape}"
-        if not np.isfinite(found).all():
+    for name, array in sent.items():
+        answer = update.shared[name]
+        if answer.shape != array.shape or answer.dtype != array.dtype:
+            return f"{name} is {answer.dtype} of shape {answer.shape}, not {array.dtype} of {array.shape}"
+        if not np.isfinite(answer).all():
             return f"{name} holds numbers that are not finite"
     for name, figure in update.figures.items():
         if name not in FIGURES:

@@ -1,1 +1,1 @@
-"""Recipes and jobs: what the fleet is asked to do, and the identities of the results."""
+"""Recipes and jobs: the work of the fleet, and the identities of its results."""

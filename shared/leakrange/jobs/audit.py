@@ -1,12 +1,13 @@
-"""What an audit is asked to do: sizes, tests, and the settings of each."""
+"""The plan of an audit: sizes, tests, and the settings of each."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from leakrange.jobs.recipe import DataSpec, OptimiserSpec
+from leakrange.strict import Strict
 
 __all__ = ["Attribute", "AuditPlan", "KnownScores", "TestName", "ViciousnessSettings"]
 
@@ -15,11 +16,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Attribute = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ViciousnessSettings(_Strict):
+class ViciousnessSettings(Strict):
     """How a model is trained further (VICIOUS Appendix I.2), and when it is suspicious.
 
     The paper states the threshold alone. The rest is ours: a round is one pass over the labelled samples in
@@ -38,7 +35,7 @@ class ViciousnessSettings(_Strict):
     threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
 
 
-class KnownScores(_Strict):
+class KnownScores(Strict):
     """The scores that the same test gave to models whose behaviour is known; ``source`` says which."""
 
     source: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -46,7 +43,7 @@ class KnownScores(_Strict):
     dishonest: Annotated[list[Finite], Field(max_length=10_000)]
 
 
-class AuditPlan(_Strict):
+class AuditPlan(Strict):
     """With what a model is audited, and how.
 
     ``labelled`` samples are drawn from the data set's auxiliary samples and ``test`` ones from its test

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import Conclusion, Verdict
+from leakrange.strict import Strict
 from leakrange.wire.schemas import Name
 
 __all__ = ["AuditAccepted", "AuditEntry", "AuditList", "AuditRequest", "AuditState", "AuditView"]
@@ -15,14 +16,12 @@ __all__ = ["AuditAccepted", "AuditEntry", "AuditList", "AuditRequest", "AuditSta
 AuditState = Literal["running", "done", "failed"]
 
 
-class AuditRequest(BaseModel):
+class AuditRequest(Strict):
     """``POST /v1/audits``: the model, and the plan of the audit.
 
     The model is one that this range's proxy serves, or with ``url`` one of a server elsewhere with the native
     API, which may want an API ``key``. The key is kept until the audit is over.
     """
-
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
     model: Name
     url: Annotated[str | None, Field(max_length=1000, pattern=r"^https?://[^\s/]+")] = None

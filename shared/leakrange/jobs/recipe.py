@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from leakrange.jobs.versions import DEFENCE, Versions
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import Conflict
 
 __all__ = ["Crowd", "DataSpec", "NetSpec", "OptimiserSpec", "Schedule", "Subset", "TrainingRecipe"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Subset(_Strict):
+class Subset(Strict):
     """A pool of training samples, of which a random part is trained on: the members.
 
     ``pool`` samples are drawn by the seed of the `DataSpec`, so all subsets of one specification share a
@@ -32,11 +29,11 @@ class Subset(_Strict):
     rest: bool = False
 
     def redrawn(self, *what: str | int, rest: bool = False) -> Subset:
-        """The same pool and share with other members, chosen by ``what``."""
+        """Return the same pool and share with other members, chosen by ``what``."""
         return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), "rest": rest})
 
 
-class Crowd(_Strict):
+class Crowd(Strict):
     """The people of a data set (see `leakrange.data.people`) whose pictures are sent to a face recognition
     service.
 
@@ -62,7 +59,7 @@ class Crowd(_Strict):
         return 2 * self.people
 
 
-class DataSpec(_Strict):
+class DataSpec(Strict):
     """Which samples, at which size, and how they are split.
 
     ``size`` is a picture's side in pixels (None: the set's own); ``limit`` keeps the first so many of each
@@ -91,20 +88,21 @@ class DataSpec(_Strict):
         return self
 
     def of_everyone(self) -> DataSpec:
-        """The same samples and pool without the model's own draw of members: with the first subset's seed."""
+        """Return the same samples and pool without the model's own draw of members: with the first subset's
+        seed."""
         if self.subset is None:
             return self
         return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
 
 
-class NetSpec(_Strict):
+class NetSpec(Strict):
     """A registered architecture; ``width`` scales its layers (1.0: as in the paper)."""
 
     name: str = "hbc"
     width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
 
 
-class OptimiserSpec(_Strict):
+class OptimiserSpec(Strict):
     """Adam, or stochastic gradient descent (``sgd``) with a ``momentum``; ``weight_decay`` is the L2 kind,
     but with ``adamw``: that is Adam whose parameters shrink by lr·weight_decay in each step."""
 
@@ -119,7 +117,7 @@ class OptimiserSpec(_Strict):
         return self
 
 
-class Schedule(_Strict):
+class Schedule(Strict):
     """Epochs, batch size, learning rate, optimiser, augmentation, the epoch that is kept, and two options of
     speed.
 
@@ -154,13 +152,13 @@ class Schedule(_Strict):
         return self
 
     def share(self, epoch: int) -> float:
-        """Which share of its learning rate an optimiser takes in that epoch, the first of which is 0."""
+        """Return the share of the learning rate that an optimiser takes in that epoch, counted from 0."""
         if self.decay == "none":
             return 1.0
         return (1.0 + math.cos(math.pi * epoch / self.epochs)) / 2.0
 
 
-class TrainingRecipe(_Strict):
+class TrainingRecipe(Strict):
     """Everything that determines a trained model.
 
     ``behaviour`` names the registered behaviour of a provider, or `DEFENCE` with the name of a defence, and
@@ -178,12 +176,14 @@ class TrainingRecipe(_Strict):
     """The digest of the recipe of an extractor: it is the body of the model, and stays as it is. Only the
     head is trained, on the features of the training samples."""
     versions: Versions = Field(
-        default_factory=lambda made: Versions.declared(made["data"].name, made["net"].name, made["behaviour"])
+        default_factory=lambda fields: Versions.declared(
+            fields["data"].name, fields["net"].name, fields["behaviour"]
+        )
     )
 
     @property
     def defence(self) -> str | None:
-        """The name of the defence that is trained, None where it is a provider's model."""
+        """The name of the defence that is trained, None if it is a provider's model."""
         return self.behaviour.removeprefix(DEFENCE) if self.behaviour.startswith(DEFENCE) else None
 
     def identity(self) -> dict[str, Any]:
@@ -192,8 +192,8 @@ class TrainingRecipe(_Strict):
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def check_versions(self) -> None:
-        """Raise `Conflict` where the installed code declares other versions than the recipe: it would
-        train a different model."""
+        """Raise `Conflict` if the installed code declares other versions than the recipe: it would train a
+        different model."""
         here = Versions.declared(self.data.name, self.net.name, self.behaviour)
         if self.versions != here:
             raise Conflict(

@@ -5,24 +5,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from leakrange.jobs.audit import TestName
 from leakrange.jobs.recipe import DataSpec
+from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Conclusion", "Finding", "Known", "Material", "Subject", "Verdict", "concluded"]
+__all__ = ["AuditedModel", "Conclusion", "Finding", "Known", "Material", "Verdict", "concluded"]
 
 Conclusion = Literal["passes", "suspicious", "undecided"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Pair = tuple[float, float]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Subject(_Strict):
+class AuditedModel(Strict):
     """The model: its file's SHA-256 and size in bytes, and what the file says of itself. ``name`` and ``url``
     are where it came from, None for a file."""
 
@@ -39,7 +36,7 @@ class Subject(_Strict):
     input: SampleSpec
 
 
-class Material(_Strict):
+class Material(Strict):
     """The samples. ``fingerprint`` is that of the data set's content; ``labelled`` samples of the split
     ``labelled_from`` were trained on and fitted to, ``test`` ones of ``test_from`` were only looked at.
 
@@ -55,7 +52,7 @@ class Material(_Strict):
     disjoint: bool | None
 
 
-class Known(_Strict):
+class Known(Strict):
     """How the test does on models whose behaviour is known (95 % intervals): the share of ``honest`` ones
     that it suspects, the share of ``dishonest`` ones, and the AUC, None where one kind is missing.
 
@@ -74,7 +71,7 @@ class Known(_Strict):
     allowing: float | None
 
 
-class Finding(_Strict):
+class Finding(Strict):
     """What one test found.
 
     The model is suspicious where ``score``, whose 95 % ``interval`` over the test samples is given, is above
@@ -94,12 +91,12 @@ class Finding(_Strict):
     meaning: str
 
 
-class Verdict(_Strict):
+class Verdict(Strict):
     """The whole document; ``made`` is ISO 8601 in UTC."""
 
     format: Literal[1] = 1
     made: str
-    subject: Subject
+    subject: AuditedModel
     material: Material
     findings: Annotated[tuple[Finding, ...], Field(min_length=1)]
     conclusion: Conclusion
@@ -109,12 +106,12 @@ class Verdict(_Strict):
     versions: dict[str, str]
 
     def of(self, test: TestName) -> Finding | None:
-        """What that test found, if it was made."""
+        """Return the finding of that test, if it was made."""
         return next((finding for finding in self.findings if finding.test == test), None)
 
 
 def concluded(interval: Pair, threshold: float) -> Conclusion:
-    """What a score with that interval says about a threshold."""
+    """Return the conclusion from a score with that interval and a threshold."""
     low, high = interval
     if low > threshold:
         return "suspicious"

@@ -21,7 +21,7 @@ from leakrange.metrics.membership import (
     membership_report,
     separation,
 )
-from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking, SoftOutputs
+from leakrange.metrics.outcomes import Guesses, Membership, Ranking, SoftOutputs, UserDecisions
 from leakrange.metrics.registry import (
     Metric,
     described,
@@ -35,7 +35,6 @@ from leakrange.metrics.registry import (
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
 
 __all__ = [
-    "Decisions",
     "Estimate",
     "Guesses",
     "Membership",
@@ -46,6 +45,7 @@ __all__ = [
     "RocCurve",
     "Separation",
     "SoftOutputs",
+    "UserDecisions",
     "accuracy",
     "area_interval",
     "auc",

@@ -42,7 +42,7 @@ def nag(attack: float, majority: float) -> float:
     """Normalised accuracy gain: (attack − majority) / (1 − majority), 0 where negative (PASS Eq. 13 with a
     perfect upper bound).
 
-    Both in [0, 1]; where there is one class only (majority 1) nothing can be gained, and it is 0.
+    Both arguments lie in [0, 1]. With a single class (majority 1) nothing can be gained, and the gain is 0.
     """
     if majority >= 1.0:
         return 0.0

@@ -13,13 +13,13 @@ TESTED = "over the audit's test samples"
 
 
 def _score(verdict: Verdict, test: TestName) -> Estimate | None:
-    found = verdict.of(test)
-    return None if found is None else Estimate.within(found.score, found.interval)
+    result = verdict.of(test)
+    return None if result is None else Estimate.within(result.score, result.interval)
 
 
 def _figure(verdict: Verdict, test: TestName, name: str) -> float | None:
-    found = verdict.of(test)
-    return None if found is None else found.figures.get(name)
+    result = verdict.of(test)
+    return None if result is None else result.figures.get(name)
 
 
 @metric(
@@ -46,8 +46,8 @@ def _cosine(verdict: Verdict) -> float | None:
     equation="models whose v is above the threshold: of honest ones false alarms, of others detections",
 )  # fmt: skip
 def _suspected(verdict: Verdict) -> float | None:
-    found = verdict.of("viciousness")
-    return None if found is None else float(found.score > found.threshold)
+    result = verdict.of("viciousness")
+    return None if result is None else float(result.score > result.threshold)
 
 
 @metric(

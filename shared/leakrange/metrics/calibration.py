@@ -1,4 +1,4 @@
-"""What scores leave unknown of a class, when they are made into probabilities."""
+"""Uncertainty about a class that remains once scores are turned into probabilities."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 __all__ = ["surprise"]
 
 FAR = 30.0
-"""Scores lie at most so many of their deviations below the highest of their row."""
+"""Largest distance of a score from the highest of its row, in deviations of all scores."""
 SHRINKAGE = 0.1
-"""How much calibration is drawn to the classes' shares, as a precision of its factor and its offsets."""
+"""Precision of the prior that pulls the calibration's factor and offsets towards the classes' shares."""
 
 
 def surprise(scores: NDArray[np.floating], truth: NDArray[np.integer]) -> NDArray[np.float64]:
-    """−log₂ q(u|r) of each sample (V,), in bits, where q are the scores (V, k) made into probabilities by
-    what they say of the other half of the samples.
+    """−log₂ q(u|r) of each sample (V,), in bits, where q are the scores (V, k) turned into probabilities.
 
-    Probabilities are taken by their logarithms. A factor for all scores and an offset for each class are
-    fitted to the true classes of one half, which the other half is judged by. So the mean is at least H(u|r)
-    but for chance, whatever the scores are: a cross-entropy with any q that these samples did not choose is.
-    Good calibration only brings it nearer. Scores of −∞ are as good as very low ones. Raises `ValueError` for
-    fewer than two samples.
+    Each half of the samples is judged by a calibration that was fitted to the other half: one factor for all
+    scores, and an offset for each class. A cross-entropy with a q that these samples did not choose is at
+    least H(u|r), so the mean is at least that but for chance, whatever the scores are. Good calibration only
+    brings it nearer. Scores of −∞ count as very low ones. Raises `ValueError` for fewer than two samples.
     """
     if scores.ndim != 2 or truth.shape != scores.shape[:1] or len(truth) < 2:
         raise ValueError(
@@ -31,16 +29,16 @@ def surprise(scores: NDArray[np.floating], truth: NDArray[np.integer]) -> NDArra
         )
     values = _below_highest(scores)
     half = np.random.default_rng(0).permutation(len(truth)) % 2
-    said = np.empty(len(truth))
+    log_q = np.empty(len(truth))
     for side in (0, 1):
-        own, others = half == side, half != side
-        soft = _calibrated(values[others], truth[others], values[own])
-        said[own] = soft[np.arange(own.sum()), truth[own]]
-    return -said / math.log(2.0)
+        judged, others = half == side, half != side
+        soft = _calibrated(values[others], truth[others], values[judged])
+        log_q[judged] = soft[np.arange(judged.sum()), truth[judged]]
+    return -log_q / math.log(2.0)
 
 
 def _below_highest(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Each row below its highest score, in deviations of all."""
+    """Distance of each score below the highest of its row, in deviations of all scores."""
     values = scores.astype(np.float64)
     if values.min() >= 0.0 and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
         values = np.log(np.maximum(values, np.finfo(np.float32).tiny))
@@ -61,15 +59,17 @@ def _calibrated(
     truths = np.eye(classes)[truth]
     shares = np.log((truths.sum(axis=0) + 0.5) / (len(truth) + 0.5 * classes))
 
-    def soft(given: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = log_softmax(given[0] * of + shares + given[1:], axis=1)
-        return found
+    def log_q(weights: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        log_probabilities: NDArray[np.float64] = log_softmax(
+            weights[0] * scores + shares + weights[1:], axis=1
+        )
+        return log_probabilities
 
-    def loss(given: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        said = soft(given, values)
-        wrong = np.exp(said) - truths
-        slope = np.concatenate([[(wrong * values).sum()], wrong.sum(axis=0)]) + SHRINKAGE * given
-        return float(SHRINKAGE * (given**2).sum() / 2 - (said * truths).sum()), slope
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        fitted = log_q(weights, values)
+        wrong = np.exp(fitted) - truths
+        slope = np.concatenate([[(wrong * values).sum()], wrong.sum(axis=0)]) + SHRINKAGE * weights
+        return float(SHRINKAGE * (weights**2).sum() / 2 - (fitted * truths).sum()), slope
 
     best = minimize(loss, np.zeros(1 + classes), jac=True, method="L-BFGS-B")
-    return soft(best.x, others)
+    return log_q(best.x, others)

@@ -1,4 +1,4 @@
-"""What an attack reaches beyond its control: what can be guessed of the same victims without the model."""
+"""The excess of an attack over its control: a guess about the same victims without the model."""
 
 from __future__ import annotations
 
@@ -27,75 +27,75 @@ class Controlled:
 
 
 class BesideImputation(Controlled):
-    """Of an attack on an attribute, beside imputation."""
+    """An attack on an attribute, with imputation as its control."""
 
 
 class BesideBlind(Controlled):
-    """Of an attack on membership, beside a blind classifier."""
+    """An attack on membership, with a blind classifier as its control."""
 
 
 class ByItself:
-    """Of a control that is a trial of its own, and no attack."""
+    """The outcome of a control that is a trial of its own, and no attack."""
 
 
 @dataclass(frozen=True)
 class _Area:
-    """An AUC, its 95 % interval, and what each sample adds to it (N,)."""
+    """An AUC, its 95 % interval, and the contribution of each sample to it (N,)."""
 
     value: float
     low: float
     high: float
-    apart: NDArray[np.float64]
+    offsets: NDArray[np.float64]
 
 
-def control_area(found: Controlled) -> float | None:
-    """The AUC of the control, at least .5: who guesses without the model may as well guess at random. None
-    where the attack has no AUC."""
-    pair = _areas(found)
+def control_area(controlled: Controlled) -> float | None:
+    """The AUC of the control, at least .5, since a guess without the model may as well be random. None where
+    the attack has no AUC."""
+    pair = _areas(controlled)
     return None if pair is None else pair[1].value
 
 
-def excess(found: Controlled) -> Estimate | None:
-    """The AUC of the attack less that of the control, in [-1, 1], with its 95 % interval; None where the
+def excess(controlled: Controlled) -> Estimate | None:
+    """The AUC of the attack less that of the control, in [-1, 1], with its 95 % interval. None where the
     attack has no AUC.
 
-    The interval is made of those of both AUCs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008), and
-    is as much narrower as their difference over the same victims varies less than that of two independent
-    AUCs (DeLong et al., Biometrics 44, 1988; over samples that resemble each other Obuchowski, Biometrics 53,
+    The interval is made from those of both AUCs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). It
+    is narrower where the difference over the same victims varies less than that of two independent AUCs
+    (DeLong et al., Biometrics 44, 1988; for samples that resemble each other Obuchowski, Biometrics 53,
     1997). So it is the AUC's own interval less .5 where the control knows nothing.
     """
-    pair = _areas(found)
+    pair = _areas(controlled)
     if pair is None:
         return None
     attack, control = pair
-    group = np.arange(len(attack.apart)) if found.attack.group is None else found.attack.group
-    one = np.ones(group.shape)
-    alone = spread(attack.apart, group, one) + spread(control.apart, group, one)
-    paired = np.sqrt(spread(attack.apart - control.apart, group, one) / alone) if alone else 1.0
+    group = np.arange(len(attack.offsets)) if controlled.attack.group is None else controlled.attack.group
+    ones = np.ones(group.shape)
+    alone = spread(attack.offsets, group, ones) + spread(control.offsets, group, ones)
+    paired = np.sqrt(spread(attack.offsets - control.offsets, group, ones) / alone) if alone else 1.0
     value = attack.value - control.value
     low = value - paired * np.hypot(attack.value - attack.low, control.high - control.value)
     high = value + paired * np.hypot(attack.high - attack.value, control.value - control.low)
     return Estimate.within(value, (max(float(low), -1.0), min(float(high), 1.0)))
 
 
-def _areas(found: Controlled) -> tuple[_Area, _Area] | None:
-    attack, control = _area(found.attack), _area(found.control)
+def _areas(controlled: Controlled) -> tuple[_Area, _Area] | None:
+    attack, control = _area(controlled.attack), _area(controlled.control)
     if attack is None or control is None:
         return None
     if control.value <= 0.5:
-        control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.apart)))
+        control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.offsets)))
     return attack, control
 
 
 def _area(ranking: Ranking) -> _Area | None:
-    """The AUC as `leakrange.metrics.trial.auc` has it: of several classes the mean, to which a class adds
-    one half that a fold has no samples of. None where all samples are of one class."""
+    """The AUC as `leakrange.metrics.trial.auc` gives it: of several classes the mean, to which a class adds
+    one half where a fold has no samples of it. None where all samples are of one class."""
     scores = ranking.scores if ranking.scores.ndim == 2 else np.stack([-ranking.scores, ranking.scores], 1)
     decided = one_against_rest(scores, ranking.truth.astype(int))
     if not decided:
         return None
     fold = np.zeros(len(scores), dtype=int) if ranking.fold is None else ranking.fold
-    values, apart = [], np.zeros(len(scores))
+    values, offsets = [], np.zeros(len(scores))
     for ranks, positive in decided:
         if any(positive[fold == each].all() or not positive[fold == each].any() for each in np.unique(fold)):
             values.append(0.5)
@@ -104,14 +104,14 @@ def _area(ranking: Ranking) -> _Area | None:
         each = placements_apart(ranks, positive, fold)
         for side in (positive, ~positive):  # sample variances, as DeLong has them
             each[side] *= np.sqrt(side.sum() / max(side.sum() - 1, 1))
-        apart += each / len(decided)
+        offsets += each / len(decided)
     value = float(np.mean(values))
     if len(decided) == 1:
         interval = area_interval(value, *decided[0], ranking.group, ranking.fold)
     else:
         count = effective_count_of_mean(scores, ranking.truth.astype(int), ranking.group)
         interval = auc_interval(value, count, count) if count else (0.0, 1.0)
-    return _Area(value, *interval, apart)
+    return _Area(value, *interval, offsets)
 
 
 metric(

@@ -13,13 +13,13 @@ __all__ = ["Difference", "Method", "difference_of_means", "holm"]
 
 Method = Literal["paired", "welch", "none"]
 ALIKE = 1e-9
-"""Deviations up to this part of the values are those of their rounding."""
+"""Largest deviation, as a part of the values, that may be their rounding."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """``value`` = mean of the second less mean of the first. ``interval`` is the 95 % interval by
-    ``method`` with ``freedom`` degrees of freedom; both are None where there are too few seeds."""
+    """Mean of the second less mean of the first, ``value``. ``interval`` is the 95 % interval by ``method``
+    with ``freedom`` degrees of freedom; both are None where there are too few seeds."""
 
     value: float
     interval: tuple[float, float] | None
@@ -32,8 +32,8 @@ class Difference:
         return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
 
     def chance(self, true: float = 0.0) -> float | None:
-        """The two-sided p-value of a ``true`` difference (Student's t); None where there are too few seeds,
-        or all differ alike, which says nothing of the noise."""
+        """The two-sided p-value of a ``true`` difference (Student's t). None where there are too few seeds,
+        or where all seeds differ by the same, which says nothing of the noise."""
         from scipy.special import stdtr, stdtrit  # here, since not all who import this module have SciPy
 
         if self.interval is None or self.freedom is None:
@@ -45,10 +45,10 @@ class Difference:
 
 
 def difference_of_means(first: Mapping[int, float], second: Mapping[int, float]) -> Difference:
-    """The difference of two figures, each by seed; raises `ValueError` where one has none.
+    """The difference of two figures, each by seed. Raises `ValueError` where one has none.
 
-    Under the same seeds, two or more, the differences of each seed are averaged (Student's t of paired
-    samples): what both owe to the seed cancels out. Under other seeds it is Welch's (Biometrika 34, 1947)
+    Two or more seeds that both share are paired: the differences of each seed are averaged (Student's t), and
+    what both owe to the seed cancels out. Under other seeds the interval is Welch's (Biometrika 34, 1947)
     with Satterthwaite's degrees of freedom, which takes two or more seeds on both sides.
     """
     if not first or not second:
@@ -56,11 +56,11 @@ def difference_of_means(first: Mapping[int, float], second: Mapping[int, float])
     if first.keys() == second.keys() and len(first) > 1:
         paired = summarise([second[seed] - first[seed] for seed in sorted(first)])
         return Difference(paired.mean, paired.interval, "paired", len(first) - 1)
-    one, two = summarise(list(first.values())), summarise(list(second.values()))
-    value = two.mean - one.mean
-    if one.deviation is None or two.deviation is None:
+    before, after = summarise(list(first.values())), summarise(list(second.values()))
+    value = after.mean - before.mean
+    if before.deviation is None or after.deviation is None:
         return Difference(value, None, "none")
-    a, b = one.deviation**2 / len(first), two.deviation**2 / len(second)
+    a, b = before.deviation**2 / len(first), after.deviation**2 / len(second)
     if a + b == 0.0:
         return Difference(value, (value, value), "welch", float(len(first) + len(second) - 2))
     freedom = (a + b) ** 2 / (a**2 / (len(first) - 1) + b**2 / (len(second) - 1))
@@ -70,9 +70,10 @@ def difference_of_means(first: Mapping[int, float], second: Mapping[int, float])
 
 
 def holm(chances: Sequence[float], level: float = 0.05) -> list[bool]:
-    """Which hypotheses with the p-values ``chances`` are rejected, so that with a probability of at most
-    ``level`` any of the true ones is (Holm, Scandinavian Journal of Statistics 6, 1979): of m the smallest
-    is held to level/m, the next to level/(m − 1), up to the first that is not rejected."""
+    """Test of the hypotheses with the p-values ``chances``: True for those that are rejected. With a
+    probability of at most ``level`` any of the true ones is rejected (Holm, Scandinavian Journal of
+    Statistics 6, 1979). The smallest of m is held to level/m, the next to level/(m − 1), up to the first that
+    is not rejected."""
     rejected = [False] * len(chances)
     for place, each in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[each] > level / (len(chances) - place):

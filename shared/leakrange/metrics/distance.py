@@ -1,4 +1,4 @@
-"""Distances between feature vectors, on which a face verification decides."""
+"""Distances between feature vectors, by which face verification decides."""
 
 from __future__ import annotations
 

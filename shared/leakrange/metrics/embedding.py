@@ -1,4 +1,4 @@
-"""Points of a plane that lie near each other where long vectors do."""
+"""An embedding in the plane, in which points lie near each other where long vectors do."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 __all__ = ["MOST", "embedded"]
 
 MOST = 400
-"""So many vectors are embedded, at most: the time grows with their number."""
+"""Largest number of vectors that are embedded, since the time grows with it."""
 FEWEST = 20
 PERPLEXITY = 30.0
 
 
 def embedded(values: NDArray[np.floating], seed: int) -> NDArray[np.float32] | None:
-    """The t-SNE (N, 2) of ``values`` (N, ...), which begins with their first two principal components (van
+    """The t-SNE (N, 2) of ``values`` (N, ...), which starts from their first two principal components (van
     der Maaten and Hinton 2008).
 
-    Distances between groups mean little in it, and neither do its axes. None of fewer than 20 vectors, of
-    more than 400, of such as are not finite, and where all are equal.
+    Distances between groups mean little in it, and neither do its axes. None for fewer than 20 vectors, more
+    than 400, vectors that are not finite, and vectors that are all equal.
     """
     rows = values.reshape(len(values), -1).astype(np.float64)
     if not FEWEST <= len(rows) <= MOST or not np.isfinite(rows).all() or not rows.std(axis=0).any():
@@ -29,5 +29,5 @@ def embedded(values: NDArray[np.floating], seed: int) -> NDArray[np.float32] | N
         rows = np.concatenate([rows, np.zeros_like(rows)], axis=1)  # two components are asked for
     perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
     method = TSNE(perplexity=perplexity, init="pca", random_state=seed)
-    found: NDArray[np.float32] = method.fit_transform(rows).astype(np.float32)
-    return found
+    points: NDArray[np.float32] = method.fit_transform(rows).astype(np.float32)
+    return points

@@ -1,4 +1,4 @@
-"""The entropy of outputs in bits: how much room they have to hide something (HBC Section 4.1, Fig. 8)."""
+"""The entropy of outputs in bits: the room they have to hide something (HBC Section 4.1, Fig. 8)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["entropy_bits", "entropy_histogram", "softmax"]
 
 
 def entropy_bits(soft: NDArray[np.floating], heads: Sequence[int] = ()) -> NDArray[np.float64]:
-    """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y; of several ``heads`` the sum of
-    theirs.
+    """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y; the sum over ``heads`` where
+    there are several.
 
-    Rows must lie on the simplex within 1e-3; raises `ValueError` for logits or defended outputs that do
-    not. 0·log 0 is 0.
+    Rows must lie on the simplex within 1e-3. Raises `ValueError` for logits or defended outputs that do not.
+    0·log 0 is 0.
     """
     if len(heads) > 1:
         return np.asarray(np.sum([entropy_bits(part) for part in parted(soft, heads)], axis=0))
@@ -32,16 +32,16 @@ def entropy_bits(soft: NDArray[np.floating], heads: Sequence[int] = ()) -> NDArr
 
 
 def entropy_histogram(bits: NDArray[np.floating], classes: int, bins: int = 20) -> NDArray[np.int64]:
-    """Counts (bins,) of entropies (N,) in equal bins from 0 to log2 ``classes``; rounding beyond the ends
-    goes to the end bins."""
-    most = float(np.log2(classes))
-    counts, _ = np.histogram(np.clip(bits, 0.0, most), bins=bins, range=(0.0, most))
+    """Counts (bins,) of entropies (N,) in equal bins from 0 to log2 ``classes``. Values that rounding took
+    beyond the ends go to the end bins."""
+    highest = float(np.log2(classes))
+    counts, _ = np.histogram(np.clip(bits, 0.0, highest), bins=bins, range=(0.0, highest))
     return counts.astype(np.int64)
 
 
 def softmax(logits: NDArray[np.floating], heads: Sequence[int] = ()) -> NDArray[np.float64]:
-    """The softmax (N, C) of each row of ``logits`` (N, C), finite however large they are; of several
-    ``heads`` each by itself."""
+    """The softmax (N, C) of each row of ``logits`` (N, C), finite however large they are; of each of several
+    ``heads`` by itself."""
     if len(heads) > 1:
         return np.concatenate([softmax(part) for part in parted(logits, heads)], axis=1)
     values = np.asarray(logits, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""What is left unknown of an attribute when a release is seen, and how often anybody can then be right.
+"""Uncertainty about an attribute that a release leaves, and the accuracy that anybody can then reach.
 
 TAPPFL, Theorem 2, bounds the accuracy of every adversary by the equivocation H(u|r). That cannot be measured:
-what an attack's scores leave unknown is at least H(u|r) on average, so a bound made of it is no guarantee. It
-holds for whoever makes no more of a release than the attack does. An attack that is right more often than its
-own bound shows a bug, or scores that say less than its guesses.
+the uncertainty that an attack's scores leave is at least H(u|r) on average, so a bound made from it is no
+guarantee. The bound holds for everybody who makes no more of a release than the attack does. An attack that
+is right more often than its own bound shows a bug, or scores that say less than its guesses.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from leakrange.metrics.registry import metric
 __all__ = ["FEWEST", "accuracy_bound", "equivocation", "fewest_errors", "loose_accuracy_bound"]
 
 FEWEST = 40
-"""Of fewer samples no equivocation is estimated."""
+"""Smallest number of samples of which an equivocation is estimated."""
 STEPS = 60
-"""Of a bisection: to the last digit of a float."""
+"""Steps of a bisection that reach the last digit of a float."""
 
 
 def fewest_errors(bits: float, classes: int = 2) -> float:
     """The least share of errors that an equivocation H(u|r) of ``bits`` leaves to anybody, in [0, 1 − 1/k].
 
     Fano's inequality, H(u|r) ≤ H₂(e) + e·log₂(k − 1), solved for e; of two classes it is H₂⁻¹(H(u|r))
-    (TAPPFL, Eq. 22). For more classes TAPPFL's proof does not hold: that a guess is wrong does not tell which
-    class is right (Eq. 18). ``bits`` beyond log₂ k count as that. Raises `ValueError` for negative bits, or
-    fewer than two classes.
+    (TAPPFL, Eq. 22). For more classes TAPPFL's proof does not hold: a wrong guess does not tell which class
+    is right (Eq. 18). ``bits`` beyond log₂ k count as that. Raises `ValueError` for negative bits, or fewer
+    than two classes.
     """
     if not bits >= 0.0 or classes < 2:
         raise ValueError(f"{bits} bits about {classes} classes: neither is possible")
@@ -49,14 +49,14 @@ def fewest_errors(bits: float, classes: int = 2) -> float:
 
 
 def accuracy_bound(bits: float, classes: int = 2) -> float:
-    """How often anybody can be right to whom an equivocation of ``bits`` is left, in [1/k, 1]: TAPPFL's
-    Theorem 2 without the loss of Lemma 4, see `fewest_errors`."""
+    """The highest accuracy in [1/k, 1] that anybody can reach who is left with an equivocation of ``bits``:
+    TAPPFL's Theorem 2 without the loss of Lemma 4, see `fewest_errors`."""
     return 1.0 - fewest_errors(bits, classes)
 
 
 def loose_accuracy_bound(bits: float) -> float:
-    """The same of two classes as TAPPFL prints it, 1 − H/(2·log₂(6/H)) (Theorem 2): never below
-    `accuracy_bound`, and .807 where nothing is known. ``bits`` are at most 1 there; raises `ValueError` for
+    """The bound for two classes as TAPPFL prints it, 1 − H/(2·log₂(6/H)) (Theorem 2). It is never below
+    `accuracy_bound`, and .807 where nothing is known. ``bits`` are at most 1 there. Raises `ValueError` for
     negative ones."""
     if not bits >= 0.0:
         raise ValueError(f"an equivocation of {bits} bits is not possible")
@@ -65,16 +65,16 @@ def loose_accuracy_bound(bits: float) -> float:
 
 
 def equivocation(ranking: Ranking) -> Estimate | None:
-    """In bits, 0 to log₂ of the classes; None where samples are few or resemble each other, or where their
-    scores are not of each class."""
+    """The equivocation in bits, 0 to log₂ of the classes. None where samples are few or resemble each other,
+    or where there is not a score for each class."""
     of_classes = ranking.scores.ndim == 2 and ranking.scores.shape[1] > 1
     if not of_classes or ranking.group is not None or len(ranking.truth) < FEWEST:
         return None
-    bits, most = ranking.surprise, joint_entropy(ranking.truth.astype(int)) / math.log(2.0)
+    bits, highest = ranking.surprise, joint_entropy(ranking.truth.astype(int)) / math.log(2.0)
     half = Z95 * float(bits.std(ddof=1)) / math.sqrt(len(bits))
     mean = float(bits.mean())
-    low, high = (min(max(end, 0.0), most) for end in (mean - half, mean + half))
-    return Estimate.within(min(mean, most), (low, high))
+    low, high = (min(max(end, 0.0), highest) for end in (mean - half, mean + half))
+    return Estimate.within(min(mean, highest), (low, high))
 
 
 metric(
@@ -92,11 +92,11 @@ metric(
     "Lemma 4); of whoever makes no more of releases than this attack",
 )  # fmt: skip
 def _accuracy_bound(ranking: Ranking) -> Estimate | None:
-    found, classes = equivocation(ranking), ranking.scores.shape[-1]
-    if found is None or found.low is None or found.high is None:
+    bits, classes = equivocation(ranking), ranking.scores.shape[-1]
+    if bits is None or bits.low is None or bits.high is None:
         return None
-    bounds = accuracy_bound(found.high, classes), accuracy_bound(found.low, classes)
-    return Estimate.within(accuracy_bound(found.value, classes), bounds)
+    bounds = accuracy_bound(bits.high, classes), accuracy_bound(bits.low, classes)
+    return Estimate.within(accuracy_bound(bits.value, classes), bounds)
 
 
 @metric(
@@ -105,5 +105,5 @@ def _accuracy_bound(ranking: Ranking) -> Estimate | None:
     equation="1 − H(u|r) / (2·log₂(6/H(u|r))), of two classes (TAPPFL, Theorem 2)",
 )  # fmt: skip
 def _loose_accuracy_bound(ranking: Ranking) -> float | None:
-    found = equivocation(ranking)
-    return None if found is None or ranking.scores.shape[1] != 2 else loose_accuracy_bound(found.value)
+    bits = equivocation(ranking)
+    return None if bits is None or ranking.scores.shape[1] != 2 else loose_accuracy_bound(bits.value)

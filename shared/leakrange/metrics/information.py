@@ -1,4 +1,4 @@
-"""Entropies of discrete columns by counting, and what a classifier tells of a column."""
+"""Entropies of discrete columns by counting, and the information of a classifier about a column."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 __all__ = ["information_bound", "joint_entropy", "total_correlation"]
 
 LEAST = 1e-12
-"""Probabilities are held above this where their logarithm is taken."""
+"""Lower limit of probabilities whose logarithm is taken."""
 
 
 def joint_entropy(*columns: NDArray[np.integer]) -> float:
     """Shannon entropy of the tuples that ``columns`` (N,) make, as they are distributed here; in nats, 0 to
-    log N. That of no columns is 0.
+    log N. No columns have entropy 0.
 
     So H(A|B) is ``joint_entropy(a, b) - joint_entropy(b)``, and I(A; B) the sum of both entropies without the
     joint one. Raises `ValueError` for columns that are empty or of different length.
@@ -28,14 +28,14 @@ def joint_entropy(*columns: NDArray[np.integer]) -> float:
 
 
 def total_correlation(*columns: NDArray[np.integer]) -> float:
-    """By how much the entropies of ``columns`` (N,) exceed their joint one, in nats; 0 where they are
+    """Excess of the entropies of ``columns`` (N,) over their joint one, in nats; 0 where they are
     independent."""
     return sum(joint_entropy(column) for column in columns) - joint_entropy(*columns)
 
 
 def information_bound(probabilities: NDArray[np.floating], truth: NDArray[np.integer]) -> float:
-    """A lower bound on I(X; S) in bits, 0 to log2 S, by what a classifier says of S given X: H(S) less the
-    mean of −log2 q(s|x) (Barber and Agakov 2003, Eq. 3), 0 where that is negative.
+    """A lower bound on I(X; S) in bits, 0 to log2 S, by a classifier of S given X: H(S) less the mean of
+    −log2 q(s|x) (Barber and Agakov 2003, Eq. 3), 0 where that is negative.
 
     probabilities: (N, S), rows that add up to 1; truth: (N,). It is the bound of these samples, so it holds
     for others as far as they are distributed alike. Raises `ValueError` for shapes or classes that do not
@@ -45,5 +45,5 @@ def information_bound(probabilities: NDArray[np.floating], truth: NDArray[np.int
         raise ValueError(f"probabilities {probabilities.shape} and classes {truth.shape} do not match")
     if truth.min() < 0 or truth.max() >= probabilities.shape[1]:
         raise ValueError(f"classes must lie in 0..{probabilities.shape[1] - 1}")
-    said = np.maximum(probabilities[np.arange(len(truth)), truth].astype(np.float64), LEAST)
-    return max(0.0, float((joint_entropy(truth) + np.log(said).mean()) / np.log(2.0)))
+    likelihoods = np.maximum(probabilities[np.arange(len(truth)), truth].astype(np.float64), LEAST)
+    return max(0.0, float((joint_entropy(truth) + np.log(likelihoods).mean()) / np.log(2.0)))

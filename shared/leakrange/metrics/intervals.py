@@ -18,7 +18,7 @@ Z95 = 1.959963984540054
 
 
 def summarise(values: Sequence[float]) -> OverSeeds:
-    """One figure over seeds. Raises `ValueError` where there is none."""
+    """Mean, deviation and interval of one figure over seeds. Raises `ValueError` where there is no value."""
     if not values:
         raise ValueError("no values")
     mean = math.fsum(values) / len(values)
@@ -37,9 +37,9 @@ def student_interval(mean: float, deviation: float, count: float) -> tuple[float
 
 
 def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples, each
-    independent of all others; of samples that are not, see `leakrange.metrics.clusters.share_interval`.
-    Within [0, 1]."""
+    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples, within
+    [0, 1]. Samples are independent of each other; for others see `leakrange.metrics.clusters.share_interval`.
+    """
     if not 0 <= successes <= trials or trials <= 0:
         raise ValueError("successes must lie in 0..trials, and trials be above 0")
     share, z2 = successes / trials, Z95 * Z95
@@ -49,18 +49,18 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
 
 
 def auc_interval(area: float, positives: float, negatives: float) -> tuple[float, float]:
-    """The 95 % interval of an AUC measured on so many ``positives`` and ``negatives``, each independent of
-    all others; of samples that are not, see `leakrange.metrics.clusters.area_interval`. Within [0, 1].
+    """The 95 % interval of an AUC of so many ``positives`` and ``negatives``, within [0, 1]. Samples are
+    independent of each other; for others see `leakrange.metrics.clusters.area_interval`.
 
-    Newcombe's method 5 (Statistics in Medicine 25, 2006): as in Wilson's interval, the AUCs from which
-    ``area`` is no further away than 1.96 of the deviations that they would have themselves. So it has a width
-    at 0 and 1, too, and holds for a handful of samples.
+    Newcombe's method 5 (Statistics in Medicine 25, 2006): as in Wilson's interval, it holds the AUCs from
+    which ``area`` is at most 1.96 of their own deviations away. So it has a width at 0 and 1, too, and holds
+    for a handful of samples.
     """
     if not 0.0 <= area <= 1.0 or positives <= 0 or negatives <= 0:
         raise ValueError("an AUC lies in 0..1, and both classes have samples")
 
     def distance(candidate: float) -> float:
-        """In deviations of ``candidate``; grows from ``area`` to either end."""
+        """Distance of ``area`` from ``candidate`` in the candidate's deviations; it grows to either end."""
         more = (positives + negatives) / 2 - 1
         inner = 1 + more * ((1 - candidate) / (2 - candidate) + candidate / (1 + candidate))
         variance = candidate * (1 - candidate) * inner / (positives * negatives)

@@ -23,13 +23,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Separation:
-    """How well scores separate members from others, shares in [0, 1]; no threshold is chosen.
+    """Separation of members from others by scores, as shares in [0, 1]; no threshold is chosen.
 
-    ``auc``, its 95 % interval over records (over people, where a person has several records), and
-    ``unsigned_auc`` = max(auc, 1 − auc), for an attacker who learns the sign on other records.
-    ``tpr_at_001`` and ``tpr_at_0001``: the share of members found at false positive rates of 1 % and 0.1 %
-    (Carlini et al. 2022, Section III). None where they cannot be measured: a rate of 0.1 % takes 1,000 others
-    (people, where a person has several records), or it is that of no false positive at all.
+    ``auc`` has its 95 % interval over records (over people, where a person has several records).
+    ``unsigned_auc`` = max(auc, 1 − auc) is for an attacker who learns the sign on other records.
+    ``tpr_at_001`` and ``tpr_at_0001`` are the shares of members found at false positive rates of 1 % and 0.1
+    % (Carlini et al. 2022, Section III). They are None where they cannot be measured: a rate of 0.1 % takes
+    1,000 others (people, where a person has several records), or else it is the rate of no false positive at
+    all.
     """
 
     auc: float
@@ -45,8 +46,8 @@ class MembershipReport(Separation):
 
     The separation is of all records. The others are of the test half, at ``threshold``, which has the highest
     balanced accuracy on the validation half: ``balanced_accuracy``, and of members ``precision`` (0 where
-    nobody is accused), ``recall`` and ``f1``; ``guessed`` (N,) says of all records which reach the threshold,
-    ``tested`` (N,) which are of the test half. Where scores above 0 say member, all records are tested, and
+    nobody is accused), ``recall`` and ``f1``. ``guessed`` (N,) marks the records that reach the threshold,
+    ``tested`` (N,) those of the test half. Where scores above 0 mean member, all records are tested, and
     these figures are means over the folds.
     """
 
@@ -65,7 +66,7 @@ def separation(
     person: NDArray[np.integer] | None = None,
     fold: NDArray[np.integer] | None = None,
 ) -> Separation:
-    """How well ``scores`` (N,), higher meaning member, separate the ``members`` (N,) from the others.
+    """Separation of the ``members`` (N,) from the others by ``scores`` (N,), higher meaning member.
 
     ``person`` (N,) names the person of each record where a person has several, or (N, 2) the two people of a
     pair: such records are not independent, so the interval is wider. ``fold`` (N,) tells which model gave
@@ -98,9 +99,9 @@ def membership_report(
 ) -> MembershipReport:
     """The report of ``scores`` (N,), higher meaning member, against the truth ``members`` (N,).
 
-    ``seed`` halves the records at random, members and others each; with ``decided`` scores above 0 say
+    ``seed`` halves the records at random, members and others each; with ``decided`` scores above 0 mean
     member, and all records are tested. ``fold`` (N,) tells which model gave each score, where several did.
-    ``person`` is as for `separation`, and so is what is raised; also for fewer than two members or two
+    ``person`` is as for `separation`. Raises as `separation` does, and for fewer than two members or two
     others (of each fold).
     """
     separated = separation(scores, members, person, fold)
@@ -110,7 +111,9 @@ def membership_report(
     threshold = 0.0 if decided else best_threshold(scores[~tested], members[~tested])
     guessed = scores > threshold if decided else scores >= threshold
     parts = [fold == each for each in np.unique(fold)] if decided and fold is not None else [tested]
-    balanced, precision, recall, f1 = np.mean([_told(guessed[part], members[part]) for part in parts], axis=0)
+    balanced, precision, recall, f1 = np.mean(
+        [_rates(guessed[part], members[part]) for part in parts], axis=0
+    )
     return MembershipReport(
         **vars(separated),
         threshold=threshold,
@@ -126,31 +129,31 @@ def membership_report(
 def area_in_folds(
     scores: NDArray[np.floating], members: NDArray[np.bool_], fold: NDArray[np.integer] | None
 ) -> float:
-    """The AUC, or where there are folds (N,) the mean of theirs, each of whose scores has a scale of its own.
-    Raises as `auc`."""
+    """The AUC, or with folds (N,) the mean of theirs, since each fold's scores have a scale of their own.
+    Raises as `auc` does."""
     if fold is None:
         return auc(scores, members)
     return float(np.mean([auc(scores[fold == each], members[fold == each]) for each in np.unique(fold)]))
 
 
-def _told(said: NDArray[np.bool_], truth: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Balanced accuracy, precision, recall and F1 of who is ``said`` (N,) to be a member."""
-    found = int((said & truth).sum())
-    recall, spared = found / int(truth.sum()), float((~said[~truth]).mean())
-    precision = found / int(said.sum()) if said.any() else 0.0
+def _rates(accused: NDArray[np.bool_], truth: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    """Balanced accuracy, precision, recall and F1 where the ``accused`` (N,) are taken for members."""
+    hits = int((accused & truth).sum())
+    recall, spared = hits / int(truth.sum()), float((~accused[~truth]).mean())
+    precision = hits / int(accused.sum()) if accused.any() else 0.0
     return (
         (recall + spared) / 2,
         precision,
         recall,
-        2 * precision * recall / (precision + recall) if found else 0.0,
+        2 * precision * recall / (precision + recall) if hits else 0.0,
     )
 
 
 def best_threshold(scores: NDArray[np.floating], members: NDArray[np.bool_]) -> float:
-    """The score from which on to say member, for the highest balanced accuracy on these records.
+    """The lowest score that is taken for a member's, for the highest balanced accuracy on these records.
 
-    Halfway between two neighbouring scores; of equals the highest. Raises `ValueError` unless there are
-    members and others.
+    It lies halfway between two neighbouring scores; of equally good ones it is the highest. Raises
+    `ValueError` unless there are members and others.
     """
     if not 0 < members.sum() < len(members):
         raise ValueError("a threshold needs members and others")

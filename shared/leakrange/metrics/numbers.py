@@ -1,7 +1,7 @@
-"""How figures are written: rounded half to even, and never to a bound that was not reached.
+"""Text of figures: rounded half to even, and never to a bound that was not reached.
 
 A share of 0.9996 is not "100 %" and one of 0.0004 is not "0 %": they read ">99.9 %" and "<0.1 %". A figure
-that was not measured reads "–", one for which there was too little to measure it "not measurable".
+that was not measured reads "–", and one with too little data to measure it "not measurable".
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def score(value: float | None) -> str:
 
 
 def bare(value: float | None, unit: Unit) -> str:
-    """A value in its unit, which is not written: for columns whose heading tells it."""
+    """A value without its unit, for columns whose heading names the unit."""
     if value is None or not math.isfinite(value):
         return MISSING
     if unit in BOUNDED:
@@ -95,8 +95,8 @@ def deviation(value: float | None, unit: Unit) -> str:
 
 
 def interval(bounds: tuple[float, float] | None, unit: Unit) -> str:
-    """A 95 % interval, of shares and scores cut at the 0 and 1 that they cannot leave: "95.1 to 98.9"; ""
-    where there is none."""
+    """A 95 % interval: "95.1 to 98.9"; "" where there is none. Shares and scores are cut at 0 and 1, which
+    they cannot leave."""
     if bounds is None:
         return ""
     low, high = bounds
@@ -113,7 +113,7 @@ def between(ends: Sequence[float]) -> str:
 def points(difference: float) -> str:
     """A difference of two shares in percentage points, without its direction: −0.0123 → "1.2 points".
 
-    A difference that is there but smaller than the last digit is "less than 0.1 points".
+    A difference that is not 0 but smaller than the last digit is "less than 0.1 points".
     """
     shown = abs(_rounded(difference, 100, 1))
     if shown == 0 and difference != 0:
@@ -122,21 +122,22 @@ def points(difference: float) -> str:
 
 
 def signed(difference: float) -> str:
-    """The same with its sign, where there is no room for words: −0.0123 → "−1.2"."""
+    """A difference of two shares in points, as a number with its sign: −0.0123 → "−1.2"."""
     sign = "" if difference == 0 else "+" if difference > 0 else "\N{MINUS SIGN}"
     return f"{sign}{abs(_rounded(difference, 100, 1))}"
 
 
 def difference(value: float, unit: Unit) -> str:
-    """A difference in that unit without its direction: of shares in points, of others as they are."""
+    """A difference in that unit without its direction: of shares in points, of others in the unit itself."""
     return points(value) if unit == "share" else figure(abs(value), unit)
 
 
-def compared(value: float, what: str, unit: Unit = "share") -> str:
-    """A difference in words: "1.2 points above the majority class", "as high as the honest provider's"."""
+def compared(value: float, reference: str, unit: Unit = "share") -> str:
+    """A difference to a ``reference`` in words: "1.2 points above the majority class", "as high as the honest
+    provider's"."""
     if value == 0:
-        return f"as high as {what}"
-    return f"{difference(value, unit)} {'above' if value > 0 else 'below'} {what}"
+        return f"as high as {reference}"
+    return f"{difference(value, unit)} {'above' if value > 0 else 'below'} {reference}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

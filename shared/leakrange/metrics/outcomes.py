@@ -1,4 +1,4 @@
-"""The outcomes of a trial, arrays of predictions and truth, from which metrics are computed."""
+"""Outcomes of a trial: arrays of predictions and truth, from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from leakrange.metrics.entropy import entropy_bits
 from leakrange.metrics.membership import MembershipReport, membership_report
 
 __all__ = [
-    "Decisions",
     "Grouped",
     "Guesses",
     "HeldOut",
@@ -24,18 +23,19 @@ __all__ = [
     "Ranking",
     "SoftOutputs",
     "Taught",
+    "UserDecisions",
 ]
 
 
 class Grouped:
-    """An outcome of samples of which some may resemble each other, as several pictures of one person do:
-    ``group`` (N,) tells which, or (N, 2) both people of a pair; None where all are independent."""
+    """An outcome of samples that may resemble each other, as several pictures of one person do. ``group``
+    (N,) names the group of each sample, or (N, 2) both people of a pair; None where all are independent."""
 
     group: NDArray[np.integer] | None
 
 
 @dataclass(frozen=True)
-class Decisions(Grouped):
+class UserDecisions(Grouped):
     """The classes that users were given (V,), and their true ones (V,), -1 where unknown; (V, A) where they
     ask for several attributes. ``group`` is as that of `Grouped`."""
 
@@ -46,8 +46,8 @@ class Decisions(Grouped):
 
 @dataclass(frozen=True)
 class SoftOutputs:
-    """The soft outputs (V, Y) that a model gave users, as they were released; of several attributes side by
-    side in ``heads``."""
+    """The soft outputs (V, Y) that a model gave users, as they were released. Those of several attributes lie
+    side by side in ``heads``."""
 
     released: NDArray[np.floating]
     heads: Sequence[int] = ()
@@ -73,8 +73,8 @@ class Predictions(Grouped):
 
 @dataclass(frozen=True)
 class Taught:
-    """The figures of a teacher's training on samples that it was not trained on, and those on the samples
-    that it was ``trained`` on, where they are known."""
+    """The figures of a teacher's training on samples that it was not trained on, and, where they are known,
+    those on the samples that it was ``trained`` on."""
 
     figures: Mapping[str, float]
     trained: Mapping[str, float] = field(default_factory=dict)
@@ -82,8 +82,8 @@ class Taught:
 
 @dataclass(frozen=True)
 class Labels:
-    """How many people an attack had enough images of, and the share of images whose person it deduced right;
-    None where it was not asked to."""
+    """The number of people of whom an attack had enough images, and the share of images whose person it
+    deduced right; None where it was not asked to."""
 
     people: float | None = None
     labels_right: float | None = None
@@ -102,11 +102,9 @@ class Guesses(Grouped):
 
 @dataclass(frozen=True)
 class Ranking(Grouped):
-    """Scores that rank samples by how well they fit a class: (N, S), one column for each class, or (N,) of
-    class 1; and the true classes (N,). ``group`` (N,) tells samples that resemble each other, as several
-    pictures of one person do, or (N, 2) both people of a pair; None where all are independent. ``fold``
-    (N,) tells which model gave each score, where several did: an AUC is then the mean of the folds'.
-    """
+    """Scores that rank samples by how well they fit a class, (N, S) with a column for each class, or (N,) of
+    class 1, and the true classes (N,). ``group`` is as that of `Grouped`. ``fold`` (N,) names the model of
+    each score, where there are several: an AUC is then the mean of the folds'."""
 
     scores: NDArray[np.floating]
     truth: NDArray[np.integer] | NDArray[np.bool_]
@@ -115,7 +113,7 @@ class Ranking(Grouped):
 
     @cached_property
     def surprise(self) -> NDArray[np.float64]:
-        """See `leakrange.metrics.calibration.surprise`; of scores (N, S)."""
+        """The surprise of scores (N, S), see `leakrange.metrics.calibration.surprise`."""
         return surprise(self.scores, self.truth.astype(int))
 
     @property
@@ -128,8 +126,8 @@ class Ranking(Grouped):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How an attack ranks auxiliary records that it has not learnt from: scores (A, S), true classes (A,),
-    and ``group`` as that of `Ranking`."""
+    """Ranking by an attack of auxiliary records that it has not learnt from: scores (A, S), true classes
+    (A,), and ``group`` as that of `Ranking`."""
 
     scores: NDArray[np.floating]
     truth: NDArray[np.integer]
@@ -139,8 +137,9 @@ class HeldOut:
 @dataclass(frozen=True)
 class Membership(Ranking):
     """Scores (N,) of records, higher meaning member, and whether each was trained on: ``truth`` (N,), bool.
-    ``seed`` halves the records into those that choose a threshold and those that test it; with ``decided``
-    there are none of the former, and scores above 0 say member.
+
+    ``seed`` halves the records into those that choose a threshold and those that test it. With ``decided`` no
+    threshold is chosen, and scores above 0 mean member.
     """
 
     seed: int = 0
@@ -148,14 +147,14 @@ class Membership(Ranking):
 
     @cached_property
     def report(self) -> MembershipReport:
-        """Every figure of the attack; raises as `membership_report`."""
+        """Every figure of the attack. Raises as `membership_report` does."""
         return membership_report(
             self.scores, self.truth.astype(bool), self.seed, self.group, self.fold, decided=self.decided
         )
 
     @property
     def guesses(self) -> Guesses:
-        """Whether each record of the test half is taken for a member at the threshold."""
+        """Guess for each record of the test half: 1 where it is taken for a member at the threshold."""
         tested = self.report.tested
         group = None if self.group is None else self.group[tested]
         return Guesses(self.report.guessed[tested].astype(int), self.truth[tested].astype(int), 2, group)

@@ -1,4 +1,4 @@
-"""What class scores are worth to users: do the highest three hold the class, and is a confidence true?"""
+"""The worth of class scores to users: do the highest three hold the class, and is a confidence true?"""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def calibration_error(
     if not (probabilities.min() >= 0.0 and probabilities.max() <= 1.0 + 1e-6):
         raise ValueError("probabilities lie in [0, 1]")
     confidence = probabilities.max(axis=1).astype(np.float64)
-    apart = (probabilities.argmax(axis=1) == truth) - confidence
-    place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    return float(np.abs(np.bincount(place, weights=apart, minlength=bins)).sum() / len(truth))
+    error = (probabilities.argmax(axis=1) == truth) - confidence
+    index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    return float(np.abs(np.bincount(index, weights=error, minlength=bins)).sum() / len(truth))
 
 
 def _check(scores: NDArray[np.floating], truth: NDArray[np.integer]) -> None:
@@ -68,10 +68,10 @@ def _known(outcome: Predictions) -> tuple[NDArray[np.floating], NDArray[np.integ
     interval=WILSON, equation="the true class is among the three highest scores released",
 )  # fmt: skip
 def _top3(outcome: Predictions) -> Estimate | None:
-    found = _known(outcome)
-    if found is None or found[0].shape[1] <= 3:
+    known = _known(outcome)
+    if known is None or known[0].shape[1] <= 3:
         return None
-    right = _among(*found, 3)
+    right = _among(*known, 3)
     group = None if outcome.group is None else outcome.group[outcome.truth >= 0]
     return Estimate.within(float(right.mean()), share_interval(right, group))
 
@@ -82,8 +82,8 @@ def _top3(outcome: Predictions) -> Estimate | None:
     equation="expected calibration error of users' probabilities, 15 bins of equal width (Guo et al. 2017)",
 )  # fmt: skip
 def _calibration_error(outcome: Predictions) -> float | None:
-    found = _known(outcome)
+    known = _known(outcome)
     try:
-        return None if found is None else calibration_error(*found)
+        return None if known is None else calibration_error(*known)
     except ValueError:
         return None  # of logits, or after noise

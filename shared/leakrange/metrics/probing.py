@@ -1,4 +1,4 @@
-"""What an obfuscator gives away and keeps, over several attributes: normalised accuracy gains."""
+"""What an obfuscator gives away and keeps of several attributes, as normalised accuracy gains."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ AttributeRole = Literal["private", "useful", "general"]
 
 @dataclass(frozen=True)
 class ProbedAttribute:
-    """What was found of one attribute; accuracies in [0, 1] over the users' samples.
+    """Results of probing one attribute; accuracies in [0, 1] over the users' samples.
 
     accuracy: of a classifier that learned from obfuscated samples, on obfuscated ones. undefended: of one
-    that learned from samples as they are, on such. unfinetuned: of the latter on obfuscated samples.
+    that learned from plain samples, on plain ones. unfinetuned: of the latter on obfuscated samples.
     at_least: the lower end of the 95 % interval of ``undefended``; None where that is not known. majority:
-    the share of the commonest class. protector: of the adversary that an obfuscator was trained
-    against. bits: what a classifier's probabilities tell at least, I(X'; S), as `information_bound` says.
-    panel_auc: the AUC of the best of a panel, chosen by records that were not learned from.
+    the share of the commonest class. protector: of the adversary that an obfuscator was trained against.
+    bits: a lower bound on I(X'; S) by a classifier's probabilities, see `information_bound`. panel_auc: the
+    AUC of the best of a panel, chosen by records that were not learned from.
     """
 
     name: str
@@ -57,16 +57,16 @@ class Probed:
     attributes: Sequence[ProbedAttribute]
 
     def of(self, *roles: AttributeRole) -> list[ProbedAttribute]:
-        """Those of the roles."""
+        """The attributes of these roles."""
         return [each for each in self.attributes if each.role in roles]
 
 
 def gain(accuracy: float, majority: float, undefended: float, at_least: float | None = None) -> float | None:
-    """Normalised accuracy gain: (accuracy − majority) / (undefended − majority), 0 where negative (PASS,
-    Eq. 13).
+    """Normalised accuracy gain: (accuracy − majority) / (undefended − majority), 0 where negative (PASS, Eq.
+    13).
 
-    All in [0, 1]; more than 1 where obfuscation helps. None where undefended samples tell no more than the
-    commonest class, or, where the lower end of the interval ``at_least`` of that is known, not with
+    All arguments lie in [0, 1]; the gain is above 1 where obfuscation helps. None where undefended samples
+    tell no more than the commonest class, or, with the lower end of their interval ``at_least``, not with
     certainty: then there is no lead to share, and a ratio to it would be noise.
     """
     if (undefended if at_least is None else at_least) <= majority:
@@ -74,14 +74,14 @@ def gain(accuracy: float, majority: float, undefended: float, at_least: float | 
     return max(0.0, (accuracy - majority) / (undefended - majority))
 
 
-def noise_of(share: float, beside: float, low: float, high: float) -> float:
-    """Half the 95 % interval of an accuracy ``share``, by the interval from ``low`` to ``high`` of another
-    accuracy, ``beside``, over the same samples. All in [0, 1].
+def noise_of(share: float, reference: float, low: float, high: float) -> float:
+    """Half the 95 % interval of an accuracy ``share``, derived from the interval ``low`` to ``high`` of a
+    ``reference`` accuracy over the same samples. All lie in [0, 1].
 
-    It is scaled as binomial errors are, √(p(1 − p)), so that samples that resemble each other count as in
-    the given interval. An accuracy of 0 or 1 has no such error: then the given interval is taken as it is.
+    It is scaled as binomial errors are, √(p(1 − p)), so that samples that resemble each other count as in the
+    given interval. An accuracy of 0 or 1 has no such error: then the half is that of the given interval.
     """
-    half, error = (high - low) / 2.0, beside * (1.0 - beside)
+    half, error = (high - low) / 2.0, reference * (1.0 - reference)
     return half * math.sqrt(share * (1.0 - share) / error) if error > 0.0 else half
 
 
@@ -118,11 +118,11 @@ metric(
     equation="mean NAG of useful and general attributes less mean NAG of private ones (PASS, Eq. 14)",
 )  # fmt: skip
 def mnag(probed: Probed) -> float | None:
-    """In (−∞, ∞), 1 where everything useful is kept and nothing private; None where one side is not
-    defined."""
-    kept = mean_gain([each.nag for each in probed.of("useful", "general")])
-    lost = mean_gain([each.nag for each in probed.of("private")])
-    return None if kept is None or lost is None else kept - lost
+    """The gain of useful attributes less that of private ones, in (−∞, ∞): 1 where everything useful is kept
+    and nothing private. None where one side is not defined."""
+    useful = mean_gain([each.nag for each in probed.of("useful", "general")])
+    private = mean_gain([each.nag for each in probed.of("private")])
+    return None if useful is None or private is None else useful - private
 
 
 @metric(
@@ -149,8 +149,8 @@ def _protector(probed: Probed) -> float | None:
     "I(X′; S) (Barber and Agakov 2003)",
 )  # fmt: skip
 def _private_bits(probed: Probed) -> float | None:
-    found = [each.bits for each in probed.of("private") if each.bits is not None]
-    return float(np.mean(found)) if found else None
+    bits = [each.bits for each in probed.of("private") if each.bits is not None]
+    return float(np.mean(bits)) if bits else None
 
 
 @metric(
@@ -160,5 +160,5 @@ def _private_bits(probed: Probed) -> float | None:
     "rest) of whoever is best on records that were not learned from, the paper’s net or another learner",
 )  # fmt: skip
 def _private_panel_auc(probed: Probed) -> float | None:
-    found = [each.panel_auc for each in probed.of("private") if each.panel_auc is not None]
-    return float(np.mean(found)) if found else None
+    areas = [each.panel_auc for each in probed.of("private") if each.panel_auc is not None]
+    return float(np.mean(areas)) if areas else None

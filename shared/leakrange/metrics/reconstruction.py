@@ -1,4 +1,4 @@
-"""How near a reconstructed picture is to the original: PSNR and SSIM of each sample."""
+"""Nearness of a reconstructed picture to the original: PSNR and SSIM of each sample."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BATCH = 256
 def psnr(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> NDArray[np.float64]:
     """Peak signal-to-noise ratio of each sample in dB: −10·log10 of the mean squared error (V,).
 
-    Both are (V, H, W, C) in [0, 1]. Original pixels have 8 bits, so that an error below that of their own
-    rounding says nothing: it counts as `ROUNDING`, and a perfect reconstruction has `MAX_PSNR`. Raises
-    `ValueError` for pictures of other shapes or ranges.
+    Both are (V, H, W, C) in [0, 1]. Original pixels have 8 bits, so an error below that of their own rounding
+    says nothing: it counts as `ROUNDING`, and a perfect reconstruction has `MAX_PSNR`. Raises `ValueError`
+    for pictures of other shapes or ranges.
     """
     _check(original, reconstructed)
     error = [
@@ -36,8 +36,8 @@ def ssim(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) ->
     windows and channels.
 
     Both are (V, H, W, C) in [0, 1]. A window is 11 × 11 and Gaussian with σ 1.5 (Wang et al. 2004); only
-    windows that lie within the picture count. Raises `ValueError` as `psnr`, and for pictures smaller than a
-    window.
+    windows that lie within the picture count. Raises `ValueError` as `psnr` does, and for pictures smaller
+    than a window.
     """
     _check(original, reconstructed)
     height, width = original.shape[1:3]
@@ -47,8 +47,8 @@ def ssim(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) ->
             f"{width}: enlarge them"
         )
     down, across = _windows(height), _windows(width).T
-    found = [_similarity(x, y, down, across) for x, y in _batches(original, reconstructed)]
-    return np.concatenate(found)
+    similarities = [_similarity(x, y, down, across) for x, y in _batches(original, reconstructed)]
+    return np.concatenate(similarities)
 
 
 def _similarity(
@@ -57,14 +57,14 @@ def _similarity(
     down: NDArray[np.float64],
     across: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Of one batch (B, H, W, C) the means over windows and channels (B,)."""
+    """Means over windows and channels (B,) of one batch (B, H, W, C)."""
     a, b = (np.ascontiguousarray(each.transpose(0, 3, 1, 2), dtype=np.float64) for each in (x, y))
     mean_a, mean_b, square_a, square_b, product = (
         down @ (each @ across) for each in (a, b, a * a, b * b, a * b)
     )
-    both, squares = mean_a * mean_b, mean_a**2 + mean_b**2
-    covariance, variances = product - both, square_a + square_b - squares
-    quality = (2 * both + C1) * (2 * covariance + C2) / ((squares + C1) * (variances + C2))
+    means, squares = mean_a * mean_b, mean_a**2 + mean_b**2
+    covariance, variances = product - means, square_a + square_b - squares
+    quality = (2 * means + C1) * (2 * covariance + C2) / ((squares + C1) * (variances + C2))
     return np.asarray(quality.mean(axis=(1, 2, 3)))
 
 

@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 Role = Literal["utility", "leakage", "suspicion", "context"]
-"""What a figure is about: what users get, what leaks, what an auditor makes of a model, or what other figures
-are compared with."""
+"""Subject of a figure: what users get, what leaks, an auditor's suspicion of a model, or a value to compare
+other figures with."""
 Unit = Literal["share", "score", "count", "dB", "bits", "number"]
-"""A share of 1 is written in percent, a score between 0 and 1 as it is."""
+"""A share of 1 is written in percent, and a score between 0 and 1 as a number."""
 Outcome = TypeVar("Outcome")
 Value = Estimate | float | None
 BOUNDED: tuple[Unit, ...] = ("share", "score")
@@ -45,14 +45,13 @@ BOUNDED: tuple[Unit, ...] = ("share", "score")
 class Metric:
     """One figure: its name in results, and what readers need to know about it.
 
-    ``higher``: whether a higher value means more utility or leakage. ``chance`` is what pure guessing
-    reaches: a value, or the name of the metric that holds it. ``floor`` names the metric that holds what a
-    decision alone gives away, ``bound`` the one that holds what no attack should pass, and ``doubt`` of such
-    a bound says what it means where one does. ``claim`` says in words what an attack reached; it may contain
-    ``{value}`` and ``{hidden}``. ``excess`` names the metrics of what exceeds a control of this one; the
-    ``claim`` of such a metric says what the control tells. A metric may be measurable only where there is
-    enough of something: ``takes`` says of what, and ``beside`` names a metric that is always there where this
-    one would be.
+    ``higher``: whether a higher value means more utility or leakage. ``chance``: the value of pure guessing,
+    or the name of the metric that holds it. ``floor``: the metric of what a decision alone gives away.
+    ``bound``: the metric of what no attack should pass, and ``doubt``, a field of such a bound: what it means
+    where an attack does. ``claim``: an attack's result in words; it may contain ``{value}`` and ``{hidden}``.
+    ``excess``: the metrics of the excess over a control of this one; their own ``claim`` says what the
+    control tells. A metric may need enough of something: ``takes`` says of what, and ``beside`` names a
+    metric that is always present where this one would be.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Metric:
     higher: bool = True
     equation: str = ""
     interval: str = ""
-    """Over what the interval of one trial is, and by whose method; empty where there is none."""
+    """Scope and method of the interval of one trial; empty where there is none."""
     chance: float | str | None = None
     floor: str | None = None
     bound: str | None = None
@@ -85,13 +84,13 @@ class Metric:
 
     @property
     def unsigned(self) -> bool:
-        """Whether a value below chance tells as much as one above it: of two ranks that are guessed."""
+        """Whether a value below chance tells as much as one above it, as with a guess between two ranks."""
         return self.chance == 0.5
 
     @property
     def scale(self) -> float:
-        """What counts as much as the whole of a share: of decibels 20, since with one decibel more a picture
-        has lost a fifth of its mean squared error."""
+        """The value that counts as much as the whole of a share: 20 for decibels, since with one decibel more
+        a picture has lost a fifth of its mean squared error."""
         return 20.0 if self.unit == "dB" else 1.0
 
 
@@ -103,7 +102,7 @@ def metric(
 ) -> Callable[[Callable[[Outcome], Value]], Callable[[Outcome], Value]]:
     """Register a function of an outcome under ``name``; ``facts`` are further fields of `Metric`.
 
-    The function gives an estimate or a plain value, or None where the outcome has no such figure.
+    The function returns an estimate or a plain value, or None where the outcome has no such figure.
     """
 
     def add(function: Callable[[Outcome], Value]) -> Callable[[Outcome], Value]:
@@ -119,7 +118,7 @@ def measured(*outcomes: object) -> dict[str, Estimate]:
 
     Values that are not finite are left out.
     """
-    found = {}
+    estimates = {}
     for name in in_order(metrics):
         entry = metrics[name]
         for outcome in outcomes:
@@ -127,28 +126,28 @@ def measured(*outcomes: object) -> dict[str, Estimate]:
                 continue
             value = entry.function(outcome)
             if isinstance(value, float) and math.isfinite(value):
-                found[name] = Estimate(value=value)
+                estimates[name] = Estimate(value=value)
             elif isinstance(value, Estimate):
-                found[name] = value
-    return found
+                estimates[name] = value
+    return estimates
 
 
 def described(name: str) -> Metric:
-    """The metric of that name; of one that is not installed any more, a description by its name alone."""
+    """The metric of that name, or a description by the name alone where it is no longer installed."""
     return metrics.get(name) or Metric(name, name.replace("_", " "), "number", "context")
 
 
-def unmeasurable(name: str, there: Container[str]) -> bool:
-    """Whether a trial that has the metrics ``there`` was too small for the metric of that name."""
-    beside = described(name).beside
-    return beside is not None and beside in there and name not in there
+def unmeasurable(name: str, present: Container[str]) -> bool:
+    """Whether a trial that has the metrics ``present`` was too small for the metric of that name."""
+    companion = described(name).beside
+    return companion is not None and companion in present and name not in present
 
 
 def with_unmeasurable(names: Iterable[str]) -> list[str]:
-    """Those names, and those of metrics that belong beside them and take more than there was, in the order of
-    reports."""
-    found = set(names)
-    return in_order(found | {name for name in metrics if unmeasurable(name, found)})
+    """The names in the order of reports, with those of the metrics that belong beside them but need more data
+    than there was."""
+    present = set(names)
+    return in_order(present | {name for name in metrics if unmeasurable(name, present)})
 
 
 def in_order(names: Iterable[str]) -> list[str]:

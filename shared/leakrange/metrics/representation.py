@@ -1,4 +1,4 @@
-"""What a representation that hides an attribute costs a task at least (TAPPFL, Theorem 1)."""
+"""The least cost to a task of a representation that hides an attribute (TAPPFL, Theorem 1)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Represented", "advantage", "conditional_errors", "dependence", "erro
 
 
 def advantage(guessed: NDArray[np.integer], truth: NDArray[np.integer]) -> float | None:
-    """How much more often a class is guessed where it is true than where it is not, in [0, 1]:
-    |Pr(A = a|u = a) − Pr(A = a|u ≠ a)| (TAPPFL, Eq. 8). Of two classes, 0 and 1, it is the same for both.
+    """Difference in [0, 1] between how often a class is guessed where it is true and where it is not: |Pr(A =
+    a|u = a) − Pr(A = a|u ≠ a)| (TAPPFL, Eq. 8). Of two classes, 0 and 1, it is the same for both.
 
     guessed, truth: (V,). None where all are of one class.
     """
@@ -24,8 +24,8 @@ def advantage(guessed: NDArray[np.integer], truth: NDArray[np.integer]) -> float
 
 
 def dependence(target: NDArray[np.integer], hidden: NDArray[np.integer]) -> float | None:
-    """|Pr(y = 1|u = 0) − Pr(y = 1|u = 1)|, in [0, 1]: how much a task of two classes asks for a hidden
-    attribute of two (TAPPFL, Theorem 1, Δ).
+    """Dependence of a task of two classes on a hidden attribute of two: |Pr(y = 1|u = 0) − Pr(y = 1|u = 1)|,
+    in [0, 1] (TAPPFL, Theorem 1, Δ).
 
     target, hidden: (V,), 0 or 1. None where all are of one hidden class. Raises `ValueError` for other
     classes.
@@ -42,16 +42,15 @@ def conditional_errors(
     target: NDArray[np.integer],
     hidden: NDArray[np.integer],
 ) -> float | None:
-    """Σ over a of E[|y − c| | u = a], in [0, 2]: the error that Theorem 1 of TAPPFL is about, a sum and not a
-    mean.
+    """Σ over a of E[|y − c| | u = a], in [0, 2]: the error of Theorem 1 of TAPPFL, a sum and not a mean.
 
-    target, hidden: (V,), 0 or 1. decided: (V,), probabilities of class 1, or decisions, of which it is the
-    sum of both groups' shares of errors. None where all are of one hidden class.
+    target, hidden: (V,), 0 or 1. decided: (V,), probabilities of class 1, or decisions; of decisions it is
+    the sum of both groups' shares of errors. None where all are of one hidden class.
     """
     if not 0 < hidden.sum() < len(hidden):
         return None
-    apart = np.abs(decided - target)
-    return float(apart[hidden == 0].mean() + apart[hidden == 1].mean())
+    errors = np.abs(decided - target)
+    return float(errors[hidden == 0].mean() + errors[hidden == 1].mean())
 
 
 def error_floor(dependent: float, reached: float, norm: float, lipschitz: float) -> float:
@@ -63,20 +62,20 @@ def error_floor(dependent: float, reached: float, norm: float, lipschitz: float)
 
     It holds for the worst adversary, so by the advantage of any other it is an estimate, and too high.
     Decisions are no Lipschitz function of a representation: a head of tiny weights decides as well as any,
-    and the floor is not theirs. Theirs is Δ − Adv, which needs neither R nor C_L, since an adversary may
-    guess by the decision; it holds for probabilities as well.
+    and the floor does not hold for them. Their floor is Δ − Adv, which needs neither R nor C_L, since an
+    adversary may guess by the decision; it holds for probabilities as well.
     """
     return dependent - 2.0 * norm * lipschitz * reached
 
 
 @dataclass(frozen=True)
 class Represented:
-    """What users' representations were used for. Arrays are (V,), of users whose classes are known.
+    """Use that was made of users' representations. Arrays are (V,), of users whose classes are known.
 
     norm: R, the greatest norm of a representation. lipschitz: C_L of the head on it, see
     `leakrange.nets.lipschitz`; None where it is not known. target, decided: the true classes and the
     decisions of the task. soft: the probability of class 1 that the head gave; None where it is not known.
-    hidden, guessed: the true classes of the attribute, and what the attack guessed. Theorem 1 is about two
+    hidden, guessed: the true classes of the attribute, and the attack's guesses. Theorem 1 is about two
     classes of both.
     """
 
@@ -90,7 +89,7 @@ class Represented:
 
     @cached_property
     def binary(self) -> bool:
-        """Whether both have two classes, and there are users of both hidden ones."""
+        """Whether both target and attribute have two classes, and there are users of both hidden ones."""
         columns = (self.target, self.decided, self.hidden, self.guessed)
         two = all(np.isin(each, (0, 1)).all() for each in columns)
         return two and 0 < int(self.hidden.sum()) < len(self.hidden)
@@ -110,16 +109,20 @@ def _advantage(guesses: Guesses) -> float | None:
     unit="score", role="context", rank=70,
     equation="Δ = |Pr(y = 1|u = 0) − Pr(y = 1|u = 1)| (TAPPFL, Theorem 1)",
 )  # fmt: skip
-def _dependence(found: Represented) -> float | None:
-    return dependence(found.target, found.hidden) if found.binary else None
+def _dependence(represented: Represented) -> float | None:
+    return dependence(represented.target, represented.hidden) if represented.binary else None
 
 
 @metric(
     "decision_errors", measures=Represented, title="errors of decisions, both groups’ sum", unit="number",
     role="context", rank=71, higher=False, equation="Pr(ŷ ≠ y|u = 0) + Pr(ŷ ≠ y|u = 1)",
 )  # fmt: skip
-def _decision_errors(found: Represented) -> float | None:
-    return conditional_errors(found.decided, found.target, found.hidden) if found.binary else None
+def _decision_errors(represented: Represented) -> float | None:
+    return (
+        conditional_errors(represented.decided, represented.target, represented.hidden)
+        if represented.binary
+        else None
+    )
 
 
 @metric(
@@ -127,32 +130,39 @@ def _decision_errors(found: Represented) -> float | None:
     role="context", rank=72,
     equation="Δ − Adv, by the advantage that the attack reached (TAPPFL, Theorem 1 for decisions)",
 )  # fmt: skip
-def _decision_error_floor(found: Represented) -> float | None:
-    return _floor(found, 0.5, 1.0)
+def _decision_error_floor(represented: Represented) -> float | None:
+    return _floor(represented, 0.5, 1.0)
 
 
 @metric(
     "soft_errors", measures=Represented, title="errors of probabilities, both groups’ sum", unit="number",
     role="context", rank=73, higher=False, equation="Σ over a of E[|y − c(r)| | u = a] (TAPPFL, Eq. 15)",
 )  # fmt: skip
-def _soft_errors(found: Represented) -> float | None:
-    if found.soft is None or not found.binary:
+def _soft_errors(represented: Represented) -> float | None:
+    if represented.soft is None or not represented.binary:
         return None
-    return conditional_errors(found.soft, found.target, found.hidden)
+    return conditional_errors(represented.soft, represented.target, represented.hidden)
 
 
 @metric(
     "error_floor", measures=Represented, title="least errors of probabilities", unit="number", role="context",
     rank=74, equation="Δ − 2·R·C_L·Adv, by the advantage that the attack reached (TAPPFL, Eq. 9)",
 )  # fmt: skip
-def _error_floor(found: Represented) -> float | None:
-    return None if found.lipschitz is None else _floor(found, found.norm, found.lipschitz)
+def _error_floor(represented: Represented) -> float | None:
+    return (
+        None
+        if represented.lipschitz is None
+        else _floor(represented, represented.norm, represented.lipschitz)
+    )
 
 
-def _floor(found: Represented, norm: float, lipschitz: float) -> float | None:
-    if not found.binary:
+def _floor(represented: Represented, norm: float, lipschitz: float) -> float | None:
+    if not represented.binary:
         return None
-    dependent, reached = dependence(found.target, found.hidden), advantage(found.guessed, found.hidden)
+    dependent, reached = (
+        dependence(represented.target, represented.hidden),
+        advantage(represented.guessed, represented.hidden),
+    )
     return None if dependent is None or reached is None else error_floor(dependent, reached, norm, lipschitz)
 
 
@@ -160,13 +170,13 @@ def _floor(found: Represented, norm: float, lipschitz: float) -> float | None:
     "representation_norm", measures=Represented, title="greatest norm of a representation", unit="number",
     role="context", rank=75, equation="R = max ‖r‖ (TAPPFL, Theorem 1)",
 )  # fmt: skip
-def _norm(found: Represented) -> float:
-    return found.norm
+def _norm(represented: Represented) -> float:
+    return represented.norm
 
 
 @metric(
     "head_lipschitz", measures=Represented, title="Lipschitz constant of the head, at most", unit="number",
     role="context", rank=76, equation="C_L: product of the spectral norms of its linear layers",
 )  # fmt: skip
-def _lipschitz(found: Represented) -> float | None:
-    return found.lipschitz
+def _lipschitz(represented: Represented) -> float | None:
+    return represented.lipschitz

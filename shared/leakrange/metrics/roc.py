@@ -12,8 +12,8 @@ __all__ = ["RocCurve", "auc", "mean_auc", "mean_roc_curve", "one_against_rest", 
 
 @dataclass(frozen=True)
 class RocCurve:
-    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1), no point twice; of one class
-    one point per distinct score at most."""
+    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1), no point twice. A curve of
+    one class has at most one point per distinct score."""
 
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
@@ -26,7 +26,7 @@ def roc_curve(
 
     Samples of equal score enter together, so ties make a slanted stretch. ``points`` thins the curve to at
     most so many (at least 2), evenly along its length, ends kept. Raises `ValueError` unless both classes
-    are there and scores are finite.
+    have samples and scores are finite.
     """
     from sklearn import metrics  # here, since it takes a second, and not all who import this module have it
 
@@ -49,8 +49,8 @@ def tpr_at_fpr(scores: NDArray[np.floating], positive: NDArray[np.bool_], fpr: f
     """The highest true positive rate of any threshold whose false positive rate is at most ``fpr``.
 
     Membership attacks are to be compared by it (Carlini et al. 2022, Section III). Nothing is interpolated:
-    with N negatives and ``fpr`` < 1/N it is the share of positives above them all. Raises as `roc_curve`,
-    and for an ``fpr`` outside [0, 1].
+    with N negatives and ``fpr`` < 1/N it is the share of positives above them all. Raises as `roc_curve`
+    does, and for an ``fpr`` outside [0, 1].
     """
     if not 0.0 <= fpr <= 1.0:
         raise ValueError(f"a false positive rate lies in 0..1, not {fpr:g}")
@@ -61,7 +61,7 @@ def tpr_at_fpr(scores: NDArray[np.floating], positive: NDArray[np.bool_], fpr: f
 def mean_auc(scores: NDArray[np.floating], labels: NDArray[np.integer]) -> float | None:
     """AUC of ``scores`` (N, S) for ``labels`` (N,): of class 1 where S = 2, else the mean over one-vs-rest.
 
-    With two classes the score is that of class 1 less that of class 0. Of more, the mean is over the
+    With two classes the score is that of class 1 less that of class 0. With more, the mean is over the
     classes that some samples have and some have not. None where there is no such class.
     """
     areas = [auc(*decided) for decided in one_against_rest(scores, labels)]
@@ -93,8 +93,8 @@ def mean_roc_curve(
 def one_against_rest(
     scores: NDArray[np.floating], labels: NDArray[np.integer]
 ) -> list[tuple[NDArray[np.floating], NDArray[np.bool_]]]:
-    """Scores (N,) and truth (N,) of each class that some samples have and some have not; of two classes, of
-    class 1 only."""
+    """Scores (N,) and truth (N,) of each class that some samples have and some have not; of two classes,
+    those of class 1 only."""
     if scores.shape[1] == 2:
         each = [(scores[:, 1] - scores[:, 0], labels == 1)]
     else:

@@ -1,4 +1,4 @@
-"""How much a defence uses each of its substitutes."""
+"""Use that a defence makes of each of its substitutes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Uses"]
 
 @dataclass(frozen=True)
 class Uses:
-    """Which record each upload shows (V,), V > 0: any numbers, equal where it is the same record."""
+    """The record that each upload shows (V,), V > 0: any numbers, equal where it is the same record."""
 
     record: NDArray[np.integer]
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Of uploads, for each record that is shown at all."""
+        """Share of uploads for each record that is shown at all."""
         counts = np.unique(self.record, return_counts=True)[1]
         return np.asarray(counts / counts.sum())
 

@@ -1,4 +1,4 @@
-"""Where to cut a list of values in two."""
+"""The best place to cut a list of values in two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["best_cut", "most_accurate_threshold"]
 
 
 def best_cut(ordered: NDArray[np.float64], quality: NDArray[Any]) -> tuple[int, float]:
-    """How many of the ascending values ``ordered`` (V,) lie below the best cut, and a threshold there.
+    """Number of the ascending values ``ordered`` (V,) that lie below the best cut, and a threshold there.
 
     ``quality`` (V + 1,), not negative, says how good it is to have k values below. Equal values are never
     parted; of equally good cuts the lowest is taken. The threshold lies halfway between two values, or just
@@ -30,7 +30,7 @@ def most_accurate_threshold(values: NDArray[np.floating], labels: NDArray[np.int
     """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy.
 
     ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two
-    beyond the ends (all 1: just below the least, all 0: the greatest); of equally good ones the lowest is
+    beyond the ends (all 1: just below the least, all 0: the greatest); the lowest of equally good ones is
     taken.
     """
     order = np.argsort(values, kind="stable")

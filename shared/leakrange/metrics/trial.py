@@ -1,4 +1,4 @@
-"""The metrics of trials: what users get, and what an attack finds out."""
+"""The metrics of trials: the use that users get, and what an attack learns of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from leakrange.metrics.estimate import Estimate
 from leakrange.metrics.intervals import auc_interval, wilson_interval
 from leakrange.metrics.membership import area_in_folds
 from leakrange.metrics.outcomes import (
-    Decisions,
     Grouped,
     Guesses,
     HeldOut,
@@ -28,6 +27,7 @@ from leakrange.metrics.outcomes import (
     Ranking,
     SoftOutputs,
     Taught,
+    UserDecisions,
 )
 from leakrange.metrics.registry import Unit, metric
 from leakrange.metrics.roc import mean_auc
@@ -37,19 +37,21 @@ CARLINI = "Carlini et al. 2022, Section III"
 
 
 @metric(
-    "honesty", measures=Decisions, title="honesty", unit="share", role="utility", rank=10, interval=WILSON,
-    equation="accuracy of the decisions that users get (HBC, Section 2)",
+    "honesty", measures=UserDecisions, title="honesty", unit="share", role="utility", rank=10,
+    interval=WILSON, equation="accuracy of the decisions that users get (HBC, Section 2)",
 )  # fmt: skip
-def honesty(decisions: Decisions) -> Estimate | None:
-    """Share of right decisions among users whose class is known; None where none is. Of several attributes
-    the share is over all decisions, and the interval as if each user got one."""
+def honesty(decisions: UserDecisions) -> Estimate | None:
+    """Share of right decisions among users whose class is known; None where none is. With several attributes
+    the share is over all decisions, and the interval is as wide as if each user got one."""
     known = decisions.truth >= 0
     if not known.any():
         return None
     value = accuracy(decisions.decided[known], decisions.truth[known])
-    each, asked = (values.reshape(len(known), -1) for values in (decisions.decided == decisions.truth, known))
-    users = asked.any(axis=1)
-    right = (each & asked)[users].sum(axis=1) / asked[users].sum(axis=1)
+    equal, known = (
+        values.reshape(len(known), -1) for values in (decisions.decided == decisions.truth, known)
+    )
+    users = known.any(axis=1)
+    right = (equal & known)[users].sum(axis=1) / known[users].sum(axis=1)
     group = None if decisions.group is None else decisions.group[users]
     return Estimate.within(value, share_interval(right, group))
 
@@ -75,10 +77,10 @@ def majority(guesses: Guesses) -> float:
 
 
 @metric(
-    "majority_target", measures=Decisions, title="majority class of the target", unit="share", role="context",
-    rank=35, equation="honesty of always answering the commonest class",
+    "majority_target", measures=UserDecisions, title="majority class of the target", unit="share",
+    role="context", rank=35, equation="honesty of always answering the commonest class",
 )  # fmt: skip
-def majority_target(decisions: Decisions) -> float | None:
+def majority_target(decisions: UserDecisions) -> float | None:
     """Share of the commonest class among users whose class is known; None where none is."""
     known = decisions.truth[decisions.truth >= 0]
     return majority_share(known, 1) if len(known) else None
@@ -89,7 +91,7 @@ def majority_target(decisions: Decisions) -> float | None:
     equation="mean Shannon entropy of users' soft outputs (HBC, Section 4.1)",
 )  # fmt: skip
 def entropy(outputs: SoftOutputs) -> float | None:
-    """Mean over users; None where there are no probabilities."""
+    """Mean entropy over users; None where there are no probabilities."""
     return None if outputs.bits is None else float(outputs.bits.mean())
 
 
@@ -98,7 +100,7 @@ def entropy(outputs: SoftOutputs) -> float | None:
     rank=61, equation="median of the entropies of users' soft outputs",
 )  # fmt: skip
 def entropy_median(outputs: SoftOutputs) -> float | None:
-    """Median over users; None where there are no probabilities."""
+    """Median entropy over users; None where there are no probabilities."""
     return None if outputs.bits is None else float(np.median(outputs.bits))
 
 
@@ -120,8 +122,8 @@ def nag(guesses: Guesses) -> float:
     claim="tells “{hidden}” with an AUC of {value}", excess=("beyond_imputation", "beyond_blind"),
 )  # fmt: skip
 def auc(ranking: Ranking) -> Estimate | float | None:
-    """The area with its interval; None where all samples are of one class. Of scores that are all equal it is
-    what it is whatever the truth, and has no interval."""
+    """The area with its interval; None where all samples are of one class. If all scores are equal, the area
+    is the same whatever the truth, and has no interval."""
     scores, truth = ranking.scores, ranking.truth
     if scores.ndim == 2 and scores.shape[1] != 2:
         area = mean_auc(scores, truth.astype(int))
@@ -154,8 +156,8 @@ def constant(ranking: Ranking) -> float | None:
     interval="over records, or over groups of them (Newcombe, method 5; Obuchowski)",
 )  # fmt: skip
 def held_out_auc(held_out: HeldOut) -> Estimate | float | None:
-    """What an attacker without victims' truth sees of what it has learnt: nothing where .5 is not below the
-    interval. It is the figure by which a panel chooses, so a panel's is a little too high."""
+    """The AUC by which an attacker without victims' truth sees what it has learnt: nothing where .5 is not
+    below the interval. A panel chooses by this figure, so a panel's is a little too high."""
     return auc(Ranking(held_out.scores, held_out.truth, held_out.group))
 
 
@@ -190,7 +192,7 @@ for _rank, _name, _title, _unit, _chance, _equation in _REPORTED:
     equation="records whose membership was inferred",
 )  # fmt: skip
 def records(membership: Membership) -> float:
-    """Members and others together."""
+    """Number of members and others together."""
     return float(len(membership.truth))
 
 
@@ -200,7 +202,8 @@ def records(membership: Membership) -> float:
     "Satterthwaite’s degrees of freedom",
 )  # fmt: skip
 def groups(outcome: Grouped) -> float | None:
-    """Of people, recordings or whatever samples resemble each other; None where they do not."""
+    """Effective number of people, recordings or other groups of samples that resemble each other; None where
+    all samples are independent."""
     return effective_groups(outcome.group)
 
 
@@ -210,7 +213,7 @@ def groups(outcome: Grouped) -> float | None:
     equation="on members' images that it was not trained on (FACELEAKS, Section 3.2)",
 )  # fmt: skip
 def teacher_accuracy(taught: Taught) -> Estimate | None:
-    """Of its own task; None where training kept no images for it."""
+    """Accuracy in the teacher's own task; None where training kept no images for it."""
     figures = taught.figures
     if "honesty" not in figures:
         return None
@@ -223,7 +226,7 @@ def teacher_accuracy(taught: Taught) -> Estimate | None:
     role="context", rank=15, equation="on members' images that it was trained on",
 )  # fmt: skip
 def training_accuracy(taught: Taught) -> float | None:
-    """Of its own task, without augmentation; None where it was not measured."""
+    """Training accuracy in the teacher's own task, without augmentation; None where it was not measured."""
     return taught.trained.get("honesty")
 
 
@@ -232,7 +235,8 @@ def training_accuracy(taught: Taught) -> float | None:
     equation="accuracy on members' images that it was trained on, minus that on others of them",
 )  # fmt: skip
 def generalisation_gap(taught: Taught) -> float | None:
-    """Of the teacher's own task, in [-1, 1]; None where one of the two was not measured."""
+    """Training accuracy less test accuracy in the teacher's own task, in [-1, 1]; None where one was not
+    measured."""
     if "honesty" not in taught.figures or "honesty" not in taught.trained:
         return None
     return taught.trained["honesty"] - taught.figures["honesty"]

@@ -1,6 +1,6 @@
-"""What figures of leakage allow to be said: *leaks*, *no leak found* or *cannot tell*.
+"""The verdict that figures of leakage allow: *leaks*, *no leak found* or *cannot tell*.
 
-There is one rule for everything that says something about leaks: reports, pages of runs and their live view.
+One rule serves everything that speaks of leaks: reports, pages of runs and their live view.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Literal
 
 from leakrange.metrics.estimate import Estimate
 
-__all__ = ["BOUND", "LITTLE", "Reached", "Spread", "Verdict", "judge", "spread"]
+__all__ = ["BOUND", "LITTLE", "LeakVerdict", "Reached", "Spread", "judge", "spread"]
 
 LITTLE = 0.05
-"""A leak is little where it is certain that it is at most this much beyond chance: an AUC of 0.55."""
+"""Most that a little leak is beyond chance, with certainty: an AUC of 0.55."""
 BOUND = 0.10
-"""No leak was found only where one of more than this beyond chance is excluded: an AUC of 0.60."""
+"""The leak beyond chance that has to be excluded before a verdict is *no leak found*: an AUC of 0.60."""
 LEVEL = 0.05
-"""How often a verdict may be *leaks* where nothing does."""
+"""Highest share of verdicts *leaks* where nothing leaks."""
 POWER = 0.8
 Z95 = 1.959963984540054
 
@@ -29,7 +29,7 @@ class Spread:
     """A figure over trials that differ only by their seed: the mean, with its standard errors to either side.
 
     ``freedom`` are the degrees of freedom of Student's t; infinite where samples alone make the error.
-    ``trials`` are the value of each and its own standard errors; empty where some have no interval.
+    ``trials`` are the value of each trial and its own standard errors; empty where some have no interval.
     """
 
     mean: float
@@ -40,34 +40,36 @@ class Spread:
 
     def within(self, level: float = LEVEL) -> tuple[float, float]:
         """The interval that misses the true figure in a share ``level`` of all cases, half of them each way.
-        It ends where those of all trials end at the latest: what is so of every model is so of their mean."""
-        times, own = _quantile(1 - level / 2, self.freedom), _quantile(1 - level / 2)
+        It ends where the widest interval of a trial ends at the latest: what is so of every model is so of
+        their mean."""
+        times, of_trial = _quantile(1 - level / 2, self.freedom), _quantile(1 - level / 2)
         low, high = self.mean - times * self.below, self.mean + times * self.above
         if not self.trials:
             return low, high
-        lowest = min(value - own * below for value, below, _ in self.trials)
-        highest = max(value + own * above for value, _, above in self.trials)
+        lowest = min(value - of_trial * below for value, below, _ in self.trials)
+        highest = max(value + of_trial * above for value, _, above in self.trials)
         return max(low, lowest), min(high, highest)
 
     def visible(self, level: float) -> float:
-        """What would have been told from 0 in 8 of 10 cases."""
+        """The figure that would have been told from 0 in 8 of 10 cases."""
         return (_quantile(1 - level / 2, self.freedom) + _quantile(POWER)) * self.below
 
     @property
     def apart(self) -> bool:
         """Whether trials differ by more than the samples of each leave open."""
-        own = sum((below + above) ** 2 / 4 for _, below, above in self.trials)
-        return 0.0 < own < len(self.trials) * (self.below + self.above) ** 2 / 8
+        of_trials = sum((below + above) ** 2 / 4 for _, below, above in self.trials)
+        return 0.0 < of_trials < len(self.trials) * (self.below + self.above) ** 2 / 8
 
 
 def spread(estimates: Sequence[Estimate]) -> Spread | None:
-    """One figure of trials of one or more seeds; None where nothing tells how uncertain it is.
+    """The spread of one figure over trials of one or more seeds; None where nothing tells how uncertain it
+    is.
 
     Its variance is the mean of the trials' own, plus that of the seeds' values over their number, with
     Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946). The trials' own is not divided by the
     number of seeds, since all of them judge the same samples. So one trial of many samples can decide alone,
-    seeds that agree take little away from that, and seeds that disagree make the interval wide. Where a
-    trial has no interval, the values of the seeds alone tell.
+    seeds that agree take little away from that, and seeds that disagree make the interval wide. Where a trial
+    has no interval, only the values of the seeds count.
     """
     count, trials = len(estimates), []
     for each in estimates:
@@ -86,13 +88,14 @@ def spread(estimates: Sequence[Estimate]) -> Spread | None:
 
 @dataclass(frozen=True)
 class Reached:
-    """What one attack reached beyond chance, or beyond its control, 0 being neither more nor less: its mean,
-    None where that is not known, and the same as a spread, None where nothing tells how uncertain it is.
+    """Lead of one attack over chance, or over its control; 0 is no lead.
 
-    ``of_chance`` is how far it is beyond chance, where the others are beyond a control: it has to be beyond
-    both. ``unsigned``: whether less than chance tells as much as more: scores of an AUC can be turned
-    round. ``constant``: whether it gave everybody the same score: it has learnt nothing, and nothing is
-    concluded from it. ``scale``: what a share of 1 counts as much as, in the unit of the figure.
+    ``mean``: None where it is not known. ``beyond``: the lead as a spread; None where nothing tells how
+    uncertain it is. ``of_chance``: the lead over chance where the others are over a control: an attack has to
+    be beyond both. ``unsigned``: whether less than chance tells as much as more, since scores of an AUC can
+    be turned round. ``constant``: whether it gave everybody the same score: it has learnt nothing, and
+    nothing is concluded from it. ``scale``: the value that counts as much as a share of 1, in the unit of the
+    figure.
     """
 
     mean: float | None = None
@@ -104,19 +107,19 @@ class Reached:
 
     @property
     def turned(self) -> bool:
-        """Whether it is reliably the wrong way round."""
+        """Whether the scores are reliably the wrong way round."""
         return self.unsigned and self.beyond is not None and self.beyond.within()[1] < 0.0
 
     @property
     def strength(self) -> float:
-        """By what the strongest attack is chosen: its way beyond chance, in shares; less than all others
-        where it is constant."""
+        """The lead by which the strongest attack is chosen, in shares; below all others for a constant
+        one."""
         if self.constant or self.mean is None:
             return -math.inf
         return (-self.mean if self.turned else self.mean) / self.scale
 
     def least(self, level: float) -> float:
-        """What is beyond chance at least, to either side, in shares; 0 or less where it may be nothing."""
+        """The least lead, to either side, in shares; 0 or less where there may be none."""
         if self.constant or self.beyond is None:
             return -math.inf
         low, high = self.beyond.within(level)
@@ -127,24 +130,25 @@ class Reached:
         return least / self.scale
 
     def most(self) -> float:
-        """What is beyond chance at most, to either side, in shares."""
+        """The greatest lead, to either side, in shares."""
         assert self.beyond is not None
         low, high = self.beyond.within()
         return max(high, -low if self.unsigned else -math.inf) / self.scale
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What may be said of a provider under a defence, by all attacks on it.
+class LeakVerdict:
+    """The verdict on a provider under a defence, by all attacks on it.
 
-    ``most``: what leaks to these attacks at most, beyond chance; ``visible``: the leak that would have been
-    found in 8 of 10 such trials; both in shares. None where no attack tells. ``why`` nothing can be told:
-    the attacks learnt nothing, have no interval, their seeds disagree, or the interval is too wide.
+    ``most``: the most that leaks to these attacks, beyond chance; ``visible``: the leak that would have been
+    found in 8 of 10 such trials; both in shares, and None where no attack tells. ``why``: the reason that
+    nothing can be told: the attacks learnt nothing, have no interval, their seeds disagree, or the interval
+    is too wide.
     """
 
     word: Literal["leaks", "none", "unclear"]
     level: float
-    """At which an attack has to be beyond chance."""
+    """Level at which an attack has to be beyond chance."""
     most: float | None = None
     visible: float | None = None
     why: Literal["", "constant", "no interval", "seeds", "wide"] = ""
@@ -155,28 +159,27 @@ class Verdict:
         return self.word == "none" and self.most is not None and self.most <= LITTLE
 
 
-def judge(attacks: Sequence[Reached], among: int | None = None) -> Verdict:
-    """The verdict by these attacks, which are ``among`` so many that the strongest is chosen of; by default
-    they alone.
+def judge(attacks: Sequence[Reached], among: int | None = None) -> LeakVerdict:
+    """The verdict by these attacks. The strongest is chosen of ``among`` so many, by default of these alone.
 
-    *Leaks* where an attack is beyond chance with certainty, at a level that is divided by their number
-    (Bonferroni): the strongest of twenty is beyond it by luck alone; and where the leak may be more than
-    `LITTLE`. *No leak found* where that is not so and no attack may be beyond chance by more than `BOUND`.
-    That takes no correction, as what is true of the strongest is so of all. Constant attacks do not count.
+    *Leaks*: an attack is beyond chance with certainty, and the leak may be more than `LITTLE`. The level is
+    divided by the number of attacks (Bonferroni), since the strongest of twenty is beyond it by luck alone.
+    *No leak found*: none is, and no attack may be beyond chance by more than `BOUND`. That takes no
+    correction, as what is true of the strongest is so of all. Constant attacks do not count.
     """
     telling = [each for each in attacks if not each.constant and each.beyond is not None]
     level = LEVEL / max(among or 0, len(telling), 1)
     if not telling:
         learnt = not any(each.constant for each in attacks)
-        return Verdict("unclear", level, why="no interval" if learnt else "constant")
+        return LeakVerdict("unclear", level, why="no interval" if learnt else "constant")
     strongest = max(telling, key=lambda each: each.strength)
     assert strongest.beyond is not None
     most, visible = max(each.most() for each in telling), strongest.beyond.visible(level) / strongest.scale
     if any(each.least(level) > 0.0 and each.most() > LITTLE for each in telling):
-        return Verdict("leaks", level, most, visible)
+        return LeakVerdict("leaks", level, most, visible)
     if most <= BOUND:
-        return Verdict("none", level, most, visible)
-    return Verdict("unclear", level, most, visible, "seeds" if strongest.beyond.apart else "wide")
+        return LeakVerdict("none", level, most, visible)
+    return LeakVerdict("unclear", level, most, visible, "seeds" if strongest.beyond.apart else "wide")
 
 
 def _quantile(share: float, freedom: float = math.inf) -> float:

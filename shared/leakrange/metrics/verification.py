@@ -14,9 +14,9 @@ __all__ = ["Verification", "verification"]
 
 @dataclass(frozen=True)
 class Verification:
-    """``accuracy`` of each fold's pairs under the threshold of the other folds (folds,), their mean and
-    sample deviation, and ``threshold``, the mean of the folds' ones: the same person where a distance is at
-    most that. ``right`` (N,): which pairs were told right."""
+    """Accuracies of verification: ``accuracy`` of each fold's pairs under the threshold of the other folds
+    (folds,), and ``threshold``, the mean of the folds' thresholds. A pair is of the same person where its
+    distance is at most that. ``right`` (N,): the pairs that were told right."""
 
     accuracy: NDArray[np.float64]
     threshold: float
@@ -38,9 +38,9 @@ def verification(
 ) -> Verification:
     """Cross-validate a threshold on ``distances`` (N,) of pairs that are of the ``same`` person or not (N,).
 
-    fold: (N,), which fold a pair belongs to; give all pairs of a person one fold, where that can be. With ten
-    folds it is the protocol of Labeled Faces in the Wild (FACELEAKS Section 3.3). Raises `ValueError` for
-    fewer than two folds, or distances that are not finite.
+    fold: (N,), the fold of each pair; give all pairs of a person one fold, where that can be. With ten folds
+    it is the protocol of Labeled Faces in the Wild (FACELEAKS Section 3.3). Raises `ValueError` for fewer
+    than two folds, or distances that are not finite.
     """
     if distances.shape != same.shape or same.shape != fold.shape or distances.ndim != 1:
         raise ValueError(f"distances {distances.shape}, truth {same.shape}, folds {fold.shape} do not match")
@@ -52,9 +52,9 @@ def verification(
     accuracy, thresholds = [], []
     right = np.zeros(len(same), dtype=bool)
     for held in folds:
-        left = fold != held
-        threshold, _ = most_accurate_threshold(distances[left], ~same[left])
+        others = fold != held
+        threshold, _ = most_accurate_threshold(distances[others], ~same[others])
         thresholds.append(threshold)
-        right[~left] = (distances[~left] <= threshold) == same[~left]
-        accuracy.append(float(right[~left].mean()))
+        right[~others] = (distances[~others] <= threshold) == same[~others]
+        accuracy.append(float(right[~others].mean()))
     return Verification(np.array(accuracy), float(np.mean(thresholds)), right)

@@ -11,7 +11,7 @@ from leakrange.metrics.roc import mean_roc_curve, roc_curve
 __all__ = ["POINTS", "viewed"]
 
 POINTS = 101
-"""Of a ROC curve that is stored: enough for any screen."""
+"""Points of a ROC curve that is stored: enough for any screen."""
 
 
 def viewed(guesses: Guesses, ranking: Ranking) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def viewed(guesses: Guesses, ranking: Ranking) -> dict[str, Any]:
     if ranking.scores.ndim == 1:
         curve = roc_curve(ranking.scores, ranking.truth.astype(bool), points=POINTS)
     else:
-        found = mean_roc_curve(ranking.scores, ranking.truth.astype(int), points=POINTS)
-        if found is None:
+        mean_curve = mean_roc_curve(ranking.scores, ranking.truth.astype(int), points=POINTS)
+        if mean_curve is None:
             return views
-        curve = found
+        curve = mean_curve
     return views | {"roc": {"fpr": curve.fpr.tolist(), "tpr": curve.tpr.tolist()}}

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.registry import Registry
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.wire.samples import SampleSpec, encodings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,38 +18,39 @@ __all__ = ["Architecture", "nets", "scaled"]
 
 
 def scaled(count: int, width: float) -> int:
-    """How many of ``count`` channels or values a net of that width has: one at least."""
+    """The number of channels or values that a net of that width has in place of ``count``: one at least."""
     return max(1, round(count * width))
 
 
 class Architecture(ABC):
-    """A registered family of classifiers, scaled by what a sample looks like, number of classes and width."""
+    """A registered family of classifiers. A net's size follows from the form of a sample, the number of
+    classes and the width."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    """Raised when it builds another net than before: see `leakrange.jobs.versions`."""
+    """Raised when the architecture builds another net than before: see `leakrange.jobs.versions`."""
     summary: ClassVar[str]
     paper: ClassVar[str]
     table: ClassVar[str]
-    encodings: ClassVar[tuple[Encoding, ...]]
-    """What kinds of samples it takes."""
-    smallest: ClassVar[int]
-    """The smallest side of a picture, in pixels, or the fewest steps of a series that it takes."""
+    encodings: ClassVar[tuple[str, ...] | None]
+    """What kinds of samples it takes; None: all, one number beside the other."""
+    smallest: ClassVar[int] = 1
+    """The shortest side of a sample that it takes: pixels of a picture, steps of a series."""
 
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:
         """Why it cannot take samples of ``spec``; None where it can, as far as encoding and size tell."""
-        if spec.encoding not in cls.encodings:
+        if cls.encodings is not None and spec.encoding not in cls.encodings:
             return f"net {cls.name!r} takes {' or '.join(cls.encodings)}, not {spec.encoding}"
-        if (least := min(spec.shape[:-1], default=cls.smallest)) < cls.smallest:
-            what = "pixels a side" if spec.encoding == "picture" else "steps"
-            return f"net {cls.name!r} takes {cls.smallest} {what} or more, not {least}"
+        if (least := min(spec.sides, default=cls.smallest)) < cls.smallest:
+            side = encodings[spec.encoding].side
+            return f"net {cls.name!r} takes {cls.smallest} {side} or more, not {least}"
         return None
 
     @classmethod
     def build(cls, spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
         """A freshly initialised net for samples of ``spec``; draws from torch's generator. Raises
-        `ValueError` for samples that it does not take, see `misfit`."""
+        `ValueError` for samples that do not fit, see `misfit`."""
         from leakrange.nets.classifier import Classifier
 
         if reason := cls.misfit(spec):

@@ -1,4 +1,4 @@
-"""A reconstructor that draws what differs from the mean picture."""
+"""A reconstructor that draws only the difference from the mean picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from leakrange.nets.reconstructor import Reconstructor
 __all__ = ["AboutMean"]
 
 DARKEST = 1e-3
-"""A mean pixel is held so far above 0 and below 1, where its logit is finite and can still be moved."""
+"""The least distance of a mean pixel from 0 and from 1, so that its logit is finite and can still be
+moved."""
 
 
 class AboutMean(nn.Module):
@@ -35,7 +36,7 @@ class AboutMean(nn.Module):
 
     @contextmanager
     def blank(self) -> Iterator[None]:
-        """Meanwhile it draws nothing but the mean picture."""
+        """Inside the ``with`` block the net draws nothing but the mean picture."""
         self.share.zero_()
         try:
             yield

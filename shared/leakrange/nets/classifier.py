@@ -8,24 +8,21 @@ import torch
 from torch import Tensor, nn
 
 from leakrange.nets.heads import Heads
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import SampleSpec, encodings
 
 __all__ = ["Classifier", "to_input"]
 
 
-LAYOUTS = {"picture": (0, 3, 1, 2), "series": (0, 2, 1), "table": (0, 1), "vector": (0, 1)}
-"""In which order a net takes the axes of a batch of samples: channels come first."""
-
-
 def to_input(samples: Tensor, spec: SampleSpec) -> Tensor:
-    """The nets' input contract: samples (B, *spec.shape) to float32, scaled as ``spec`` says, channels first.
+    """The nets' input contract: samples (B, *spec.shape) to float32, scaled as ``spec`` says, in the layout
+    of their encoding: channels first.
 
     So pictures become (B, C, H, W), series (B, C, T); rows and vectors stay (B, N). The result is a view of
-    memory with the channels last, which is what the convolutions of this project run fastest on.
+    memory with the channels last: this project's convolutions run fastest on it.
     """
     values = samples.to(torch.float32, copy=True)
     values.div_(_along(spec.scale, values)).add_(_along(spec.offset, values))
-    return values.permute(LAYOUTS[spec.encoding])
+    return values.permute(encodings[spec.encoding].layout)
 
 
 def _along(numbers: float | tuple[float, ...], values: Tensor) -> float | Tensor:
@@ -34,8 +31,8 @@ def _along(numbers: float | tuple[float, ...], values: Tensor) -> float | Tensor
 
 
 class Classifier(nn.Module):
-    """``body``: a batch as `to_input` gives it to (B, features); ``head``: (B, features) to logits (B,
-    classes)."""
+    """A ``body`` that maps a batch from `to_input` to features (B, features), and a ``head`` that maps those
+    to logits (B, classes)."""
 
     def __init__(
         self, body: nn.Module, head: nn.Module, *, spec: SampleSpec, features: int, classes: int

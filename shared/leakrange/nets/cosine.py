@@ -11,8 +11,8 @@ __all__ = ["CosineHead", "with_cosines"]
 
 
 class CosineHead(nn.Module):
-    """Features to logits (B, Y): ``scale`` times the cosines of what the layers ``before`` make of the
-    features (B, F) with the rows of ``weight`` (Y, F)."""
+    """Maps features (B, F) to logits (B, Y): the layers ``before`` transform the features, and the logits are
+    ``scale`` times the cosines of the result with the rows of ``weight`` (Y, F)."""
 
     def __init__(self, before: nn.Sequential, weight: Tensor, scale: float) -> None:
         super().__init__()
@@ -22,8 +22,8 @@ class CosineHead(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits (B, Y), from minus the scale to the scale."""
-        reached = f.normalize(self.before(features), dim=1)
-        return self.scale * f.linear(reached, f.normalize(self.weight, dim=1))
+        directions = f.normalize(self.before(features), dim=1)
+        return self.scale * f.linear(directions, f.normalize(self.weight, dim=1))
 
 
 def with_cosines(net: Classifier, scale: float) -> Classifier:

@@ -1,4 +1,4 @@
-"""Dropout that does not spend a third of a training step on drawing its mask."""
+"""Dropout without the cost of torch's, which spends a third of a training step on drawing its mask."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Dropout(nn.Module):
         return cast(Tensor, _Masked.apply(x, self.p))  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
-        """What ``print`` shows in the parentheses."""
+        """The text that ``print`` shows in the parentheses."""
         return f"p={self.p}"
 
 
@@ -52,8 +52,8 @@ class _Masked(torch.autograd.Function):
 
 
 def _factors(x: Tensor, p: float) -> Tensor:
-    """Independent factors, 0 with probability p and 1/(1 − p) otherwise; of the type of ``x``, and laid out
-    in memory as it is."""
+    """Independent factors, 0 with probability p and 1/(1 − p) otherwise, of the type and memory layout of
+    ``x``."""
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: x.numel()]
     lowest, scale = round(p * LEVELS) - LEVELS // 2, 1.0 / (1.0 - p)

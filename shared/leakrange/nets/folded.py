@@ -24,7 +24,8 @@ def folded(classifier: Classifier) -> Classifier:
     """A copy, in eval mode, whose outputs are those of ``classifier`` to float rounding.
 
     A batch norm right behind a convolution or a linear layer becomes part of its weights, dropout is left
-    out, and the weights of convolutions lie in memory with the channels last, as `to_input` lays out samples.
+    out, and the weights of convolutions lie in memory with the channels last, like the samples from
+    `to_input`.
     """
     with torch.no_grad():
         short = _fold(deepcopy(classifier).eval())
@@ -52,7 +53,7 @@ def _shorter(layers: nn.Sequential) -> nn.Sequential:
 
 
 def _joined(layer: nn.Module, norm: nn.Module) -> nn.Module | None:
-    """Both as one layer; None where they are no such pair."""
+    """Both layers as one; None where they cannot be joined."""
     if parametrize.is_parametrized(layer) or getattr(norm, "running_mean", None) is None:
         return None
     if type(layer) is nn.Conv2d and type(norm) is nn.BatchNorm2d:

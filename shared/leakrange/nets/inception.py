@@ -18,10 +18,10 @@ Steps = Sequence[tuple[int, Pair, int]]
 """Channels, kernel and stride of one convolution after the other."""
 Scale = Callable[[int], int]
 EPSILON = 1e-3
-"""Of every batch norm."""
+"""The ``eps`` of every batch norm."""
 BLOCKS = (5, 10, 5)
 SCALES = (0.17, 0.10, 0.20)
-"""By which a residual is multiplied before it is added, in the 35, 17 and 8 pixel blocks."""
+"""The factors of the residuals, before they are added, in the 35, 17 and 8 pixel blocks."""
 DROPOUT = 0.6
 
 
@@ -41,22 +41,22 @@ class _Convolution(nn.Module):
 
 def _path(before: int, steps: Steps) -> nn.Module:
     """Convolutions one after the other; those of stride 1 keep the size."""
-    made = []
+    convolutions = []
     for after, kernel, stride in steps:
-        made.append(_Convolution(before, after, kernel, stride=stride, same=stride == 1))
+        convolutions.append(_Convolution(before, after, kernel, stride=stride, same=stride == 1))
         before = after
-    return made[0] if len(made) == 1 else nn.Sequential(*made)
+    return convolutions[0] if len(convolutions) == 1 else nn.Sequential(*convolutions)
 
 
 class _Branches(nn.Module):
-    """Paths side by side, joined by channel; a last one that only pools, where ``pools``."""
+    """Paths side by side, joined by channel; with ``pools`` there is a last one that only pools."""
 
     def __init__(self, before: int, paths: Sequence[Steps], *, pools: bool = False) -> None:
         super().__init__()
-        made = [_path(before, steps) for steps in paths]
-        made += [nn.MaxPool2d(3, stride=2)] if pools else []
-        self.names = [f"branch{i}" for i in range(len(made))]
-        for name, module in zip(self.names, made, strict=True):
+        branches = [_path(before, steps) for steps in paths]
+        branches += [nn.MaxPool2d(3, stride=2)] if pools else []
+        self.names = [f"branch{i}" for i in range(len(branches))]
+        for name, module in zip(self.names, branches, strict=True):
             self.add_module(name, module)
         self.channels = sum(steps[-1][0] for steps in paths) + (before if pools else 0)
 
@@ -85,7 +85,8 @@ class _Residual(_Branches):
 
 
 class InceptionResNetBody(nn.Module):
-    """(B, C, H, W), 75 pixels a side or more, to (B, features). ``scale`` gives a layer's channels."""
+    """Maps pictures (B, C, H, W), 75 pixels a side or more, to (B, features). ``scale`` gives a layer's
+    channels."""
 
     def __init__(self, channels: int, features: int, scale: Scale) -> None:
         super().__init__()

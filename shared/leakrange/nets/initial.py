@@ -11,8 +11,8 @@ def he_normal(body: nn.Module) -> nn.Module:
     """Draw the weights of all convolutions and linear layers anew, from N(0, 2 / inputs) (He et al. 2015);
     biases become 0. Gives ``body``.
 
-    torch's own draw shrinks what passes each layer with ReLU. Devices that learn an extractor in a few rounds
-    begin with features too small to be learned from.
+    With torch's own weights the signal shrinks at each layer with ReLU. Devices that learn an extractor in a
+    few rounds would begin with features too small to be learned from.
     """
     for layer in body.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):

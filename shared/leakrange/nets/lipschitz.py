@@ -1,4 +1,4 @@
-"""How far two outputs of a net can lie apart, against its inputs."""
+"""A bound on the distance of two outputs of a net, relative to the distance of their inputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from leakrange.nets.dropout import Dropout
 __all__ = ["lipschitz_bound"]
 
 NOT_EXPANDING = (nn.ReLU, nn.Dropout, Dropout, nn.Flatten, nn.Identity)
-"""Layers that never bring two inputs further apart, as they are in eval mode."""
+"""Layers that, in eval mode, never bring two inputs further apart."""
 
 
 def lipschitz_bound(net: nn.Module) -> float:
     """An upper bound of the Lipschitz constant of ``net`` in eval mode, by Euclidean norms: the product of
     the spectral norms of its linear layers (TAPPFL, Theorem 1, C_L).
 
-    A softmax behind it does not raise it. Raises `ValueError` for a layer of which no bound is known.
+    A softmax behind it does not raise it. Raises `ValueError` for a layer without a known bound.
     """
     if isinstance(net, nn.Sequential):
         product = 1.0

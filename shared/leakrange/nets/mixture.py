@@ -13,12 +13,13 @@ from leakrange.nets.classifier import Classifier
 __all__ = ["MixtureHead", "mixture"]
 
 SMALLEST = 1e-12
-"""Entries of a mixture are held above this, so that their logarithm is finite; far below what a decoder or a
-rounded release can see."""
+"""The least entry of a mixture, so that its logarithm is finite; far below the resolution of a decoder or of
+a rounded release."""
 
 
 class SideBySide(nn.Module):
-    """Two bodies: (B, C, H, W) to (B, 2·features), those of y before those of s."""
+    """Two bodies on one input: (B, C, H, W) to (B, 2·features), the features of ``y`` before those of
+    ``s``."""
 
     def __init__(self, y: nn.Module, s: nn.Module) -> None:
         super().__init__()
@@ -51,8 +52,8 @@ class MixtureHead(nn.Module):
 
     def parts(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (B, Y) for y and (B, S) for s of features (B, 2·features), before anything is mixed."""
-        of_y, of_s = features[:, : self.feature_count], features[:, self.feature_count :]
-        return cast(Tensor, self.y(of_y)), cast(Tensor, self.s(of_s))
+        y_features, s_features = features[:, : self.feature_count], features[:, self.feature_count :]
+        return cast(Tensor, self.y(y_features)), cast(Tensor, self.s(s_features))
 
     def forward(self, features: Tensor) -> Tensor:
         """The logarithm of the mixture (B, Y), in float32 or finer."""
@@ -71,9 +72,8 @@ class MixtureHead(nn.Module):
 def mixture(y: Classifier, s: Classifier, *, beta_s: float, hard: bool) -> Classifier:
     """One classifier of ``y``'s classes out of two of the same net; its features are those of both.
 
-    Raises `ValueError` for S > Y, which the release has no room for, or a β^s that does not lie between 0
-    and 1/2: at 1/2 nobody could tell which of the two answers is which, and above it the greatest entry
-    would say s.
+    Raises `ValueError` for S > Y, since the release has no room for s, or a β^s that does not lie between 0
+    and 1/2: at 1/2 nobody could tell one answer from the other, and above it the greatest entry would be s.
     """
     if s.classes > y.classes:
         raise ValueError(

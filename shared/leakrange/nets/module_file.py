@@ -1,8 +1,7 @@
-"""Files of nets that may come from anywhere: safetensors with a JSON config, judged before anything is built
-from them.
+"""Files of nets that may come from anywhere: safetensors with a JSON config, checked before a weight is used.
 
-Everything that the file claims (config, names, types, shapes, sizes) is checked against the net that the
-config describes first; weights are read after that. Nothing in the file is ever run. All failures are
+The net that the config describes is built first, and every claim of the file (config, names, types, shapes,
+sizes) is checked against it; weights are read after that. Nothing in the file is ever run. All failures are
 `InvalidArtifact`.
 """
 
@@ -16,13 +15,14 @@ from typing import Annotated, Any, Literal
 
 import orjson
 import torch
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load as from_safetensors
 from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidArtifact
 
 __all__ = ["MAX_BYTES", "ModuleFile", "Uninitialised", "first_mistake", "packed"]
@@ -34,9 +34,7 @@ TYPES = {torch.float32: "F32", torch.int64: "I64", torch.uint8: "U8"}
 SIZES = {"F32": 4, "I64": 8, "U8": 1}
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Entry(Strict):
     dtype: Literal["F32", "I64", "U8"]
     shape: list[Annotated[int, Field(ge=0)]]
     data_offsets: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -49,7 +47,8 @@ class _Entry(BaseModel):
 
 
 class Uninitialised(TorchFunctionMode):
-    """Leave out the random initial weights of nets that are built inside: the file's take their place.
+    """Leaves out the random initial weights of nets that are built inside: the file's weights take their
+    place.
 
     Drawing them would touch the caller's random generator, and on the meta device cost seconds of imports.
     """
@@ -63,7 +62,7 @@ class Uninitialised(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A file whose header has been judged: the ``config`` as it says it, and its tensors' entries, which lie
+    """A file whose header has been checked: its ``config`` as text, and its tensors' entries, which lie
     within the file."""
 
     content: bytes
@@ -72,22 +71,24 @@ class ModuleFile:
 
     @classmethod
     def read(cls, source: bytes | Path, most: int = MAX_BYTES) -> ModuleFile:
-        """The file of at most ``most`` bytes; raises `InvalidArtifact`."""
+        """The checked file, which may have ``most`` bytes; raises `InvalidArtifact`."""
         content = _content(source, most)
         return cls(content, *_header(content))
 
     def weights(self, plan: nn.Module) -> dict[str, Tensor]:
         """The file's tensors; raises `InvalidArtifact` unless they fit ``plan`` one to one and are finite."""
-        wanted, entries = plan.state_dict(), self.entries
-        missing, extra = sorted(wanted.keys() - entries.keys()), sorted(entries.keys() - wanted.keys())
+        expected, entries = plan.state_dict(), self.entries
+        missing, extra = sorted(expected.keys() - entries.keys()), sorted(entries.keys() - expected.keys())
         if missing or extra:
-            told = [
-                f"{what}: {', '.join(names[:5])}"
-                for what, names in (("missing", missing), ("unknown", extra))
+            mistakes = [
+                f"{problem}: {', '.join(names[:5])}"
+                for problem, names in (("missing", missing), ("unknown", extra))
                 if names
             ]
-            raise InvalidArtifact(f"the tensors of the model file do not fit its config; {'; '.join(told)}")
-        for name, tensor in wanted.items():
+            raise InvalidArtifact(
+                f"the tensors of the model file do not fit its config; {'; '.join(mistakes)}"
+            )
+        for name, tensor in expected.items():
             entry = entries[name]
             if entry.shape != list(tensor.shape) or entry.dtype != TYPES[tensor.dtype]:
                 raise InvalidArtifact(
@@ -107,15 +108,15 @@ class ModuleFile:
 
 
 def packed(tensors: Mapping[str, Tensor], config: str) -> bytes:
-    """The file of these tensors and that JSON config, as `ModuleFile.read` reads it."""
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    return to_safetensors(whole, metadata={METADATA_KEY: config})
+    """The bytes of a file with these tensors and that JSON config, for `ModuleFile.read`."""
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return to_safetensors(contiguous, metadata={METADATA_KEY: config})
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Where a config is wrong first, and what is wrong there."""
-    one = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+    """The place of the first mistake in a config, and what is wrong there."""
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 
 
 def _content(source: bytes | Path, most: int) -> bytes:

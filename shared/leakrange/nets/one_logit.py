@@ -14,8 +14,8 @@ __all__ = ["OneLogitHead", "of_second", "with_one_logit"]
 
 
 class OneLogitHead(nn.Module):
-    """``head``: features to one logit (B, A) for each attribute. Gives (B, 2A): 0 and the logit, side by side
-    for each attribute."""
+    """Runs ``head``, which maps features to one logit (B, A) for each attribute, and gives (B, 2A): for each
+    attribute 0 and its logit, side by side."""
 
     def __init__(self, head: nn.Module) -> None:
         super().__init__()
@@ -28,12 +28,13 @@ class OneLogitHead(nn.Module):
 
 
 def with_one_logit(net: Classifier) -> Classifier:
-    """A fresh ``net`` for A outputs as one for A binary attributes."""
+    """Turn a fresh ``net`` for A outputs into one for A binary attributes."""
     net.head = OneLogitHead(net.head)
     net.classes, net.heads = 2 * net.classes, (2,) * net.classes
     return net
 
 
 def of_second(logits: Tensor) -> Tensor:
-    """The logit (B, A) of each binary attribute's second class over that of its first, of logits (B, 2A)."""
+    """The second class's logit minus the first class's, for each binary attribute: (B, A), from logits (B,
+    2A)."""
     return logits[:, 1::2] - logits[:, ::2]

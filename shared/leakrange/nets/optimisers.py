@@ -1,8 +1,8 @@
-"""Torch's own optimisers, in the form that does not load its compiler.
+"""Torch's own optimisers, called in a way that does not load its compiler.
 
 Making an object of `torch.optim` imports the compiler, some eight hundred modules: four seconds of processor
-time in every process that trains, as much as a small model takes. The functions that these objects call do
-not. Here they are called directly; only the state between two steps is kept here.
+time in every process that trains, as much as the training of a small model takes. The functions that these
+objects call do not import it. This module calls those directly, and keeps only the state between two steps.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class Sgd(Optimiser):
 
 
 def optimiser(parameters: Iterable[nn.Parameter], schedule: Schedule) -> Optimiser:
-    """The one that the schedule names, with its settings."""
-    said = schedule.optimiser
-    if said.name == "sgd":
-        return Sgd(parameters, schedule.lr, said.weight_decay, said.momentum)
-    return {"adam": Adam, "adamw": AdamW}[said.name](parameters, schedule.lr, said.weight_decay)
+    """The optimiser that the schedule names, with its settings."""
+    settings = schedule.optimiser
+    if settings.name == "sgd":
+        return Sgd(parameters, schedule.lr, settings.weight_decay, settings.momentum)
+    return {"adam": Adam, "adamw": AdamW}[settings.name](parameters, schedule.lr, settings.weight_decay)

@@ -15,7 +15,8 @@ WHITE = 255.0
 
 
 class Reconstructor(nn.Module):
-    """``layers``: releases (B, inputs) to logits of the pixels; a sigmoid brings them into [0, 1]."""
+    """Runs ``layers``, which map releases (B, inputs) to logits of the pixels; a sigmoid brings them into [0,
+    1]."""
 
     def __init__(self, layers: nn.Module, *, spec: SampleSpec, inputs: int) -> None:
         super().__init__()
@@ -34,7 +35,8 @@ def to_pixels(samples: Tensor) -> Tensor:
 
 
 def unscaled(inputs: Tensor, spec: SampleSpec) -> Tensor:
-    """Pictures as nets take them (B, C, H, W), see `leakrange.nets.classifier.to_input`, in [0, 1]."""
+    """Pictures (B, C, H, W) in [0, 1], from pictures as nets take them, see
+    `leakrange.nets.classifier.to_input`."""
     scale, offset = (
         torch.tensor(each, device=inputs.device).view(-1, 1, 1) for each in (spec.scale, spec.offset)
     )

@@ -13,7 +13,7 @@ HIDDEN = 128
 
 
 class Regressor(nn.Module):
-    """A linear map, and what a perceptron of two hidden layers of 128 values adds to it; 0 at first."""
+    """The sum of a linear map and a perceptron of two hidden layers of 128 values; both are 0 at first."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Regressor(nn.Module):
         return cast(Tensor, self.linear(x) + self.rest(x))
 
     def start_from(self, x: Tensor, y: Tensor, penalty: float) -> None:
-        """Sets the linear map to the ridge regression of ``y`` (N, outputs) on ``x`` (N, inputs), both of
-        mean 0 or nearly, with N times that ``penalty``."""
+        """Set the linear map to the ridge regression of ``y`` (N, outputs) on ``x`` (N, inputs), both of mean
+        0 or nearly, with N times that ``penalty``."""
         with torch.no_grad():
             within = x.T @ x / len(x) + penalty * torch.eye(x.shape[1])
             self.linear.weight.copy_(torch.linalg.solve(within, x.T @ y / len(x)).T)

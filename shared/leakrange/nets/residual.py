@@ -8,7 +8,7 @@ __all__ = ["ResidualBlock"]
 
 
 class ResidualBlock(nn.Module):
-    """(B, C, H, W) to the same: x + a bottleneck of 1×1, 3×3 and 1×1 convolutions with C/2 channels inside.
+    """Adds to x (B, C, H, W) a bottleneck of 1×1, 3×3 and 1×1 convolutions with C/2 channels inside.
 
     The last batch norm begins at zero, so that the block begins as the identity.
     """

@@ -13,9 +13,10 @@ __all__ = ["StackedAttackNets"]
 
 
 class StackedAttackNets(nn.Module):
-    """``nets``, all of one shape and freshly initialised, side by side: (F, B, N) to logits (F, B, S).
+    """Several ``nets``, all of one shape and freshly initialised, side by side: (F, B, N) to logits (F, B,
+    S).
 
-    Net i sees slice i alone, so each learns as it would by itself.
+    Net i sees slice i alone, so each learns as if it were trained by itself.
     """
 
     def __init__(self, nets: list[AttackNet]) -> None:

@@ -1,4 +1,4 @@
-"""Pre-activation residual blocks of WideResNet, narrowing a map or widening it."""
+"""Pre-activation residual blocks of WideResNet, which narrow a map or widen it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ __all__ = ["WideBlock", "blocks"]
 
 
 class WideBlock(nn.Module):
-    """{batch norm, ReLU, convolution 3×3} twice, beside a shortcut (Zagoruyko and Komodakis 2016).
+    """{batch norm, ReLU, convolution 3×3} twice, and a shortcut (Zagoruyko and Komodakis 2016).
 
-    ``stride`` 2 halves the sides of the map or, ``up``, doubles them: transposed convolutions then take the
-    place of all convolutions. Where size or channels change, the shortcut is a convolution of what was
-    activated already.
+    ``stride`` 2 halves the sides of the map or, ``up``, doubles them: transposed convolutions then replace
+    all convolutions. Where size or channels change, the shortcut is a convolution of the activated input.
     """
 
     def __init__(self, before: int, after: int, stride: int = 1, *, up: bool = False) -> None:

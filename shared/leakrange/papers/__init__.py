@@ -1,4 +1,5 @@
-"""Papers by name: what each printed, and which trials of a range measure it again. One package per paper."""
+"""Papers by name: the printed figures of each, and the trials of a range that measure them again. One package
+per paper."""
 
 from __future__ import annotations
 

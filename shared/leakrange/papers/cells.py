@@ -1,8 +1,8 @@
 """Measured cells: one file for each paper, beside the models that they were measured on.
 
-A cell is named by all that decides it, the versions of what trains and attacks among it, and says which
-metrics it holds in a later version than the first. So a reproduction that is interrupted, extended or
-repeated measures only what is new, and never shows what today's code would not make. The files of
+A cell is named by everything that decides it, with the versions of its trainers and attacks, and it records
+which of its metrics have a later version than the first. So a reproduction that is interrupted, extended or
+repeated measures only what is new, and never shows a figure that today's code would not give. The files of
 ``docs/results`` are such files: copied into a store, they count as measured there.
 """
 
@@ -23,7 +23,7 @@ from leakrange.wire.errors import InvalidArtifact
 __all__ = ["Cell", "Cells"]
 
 Cell = dict[str, Any]
-"""Figures by name: shares in [0, 1], bits, seconds; and what they were measured on."""
+"""Figures by name: shares in [0, 1], bits, seconds; and the device that they were measured on."""
 
 
 class Cells:
@@ -34,13 +34,13 @@ class Cells:
         self.root = root
 
     def get(self, identity: list[Any]) -> Cell | None:
-        """The cell of an identity (JSON values), or None where it was not measured yet, or by another version
-        of a metric that it holds. Raises `InvalidArtifact` for a file that is damaged."""
+        """The cell of an identity (JSON values). None where it was not measured yet, or with another version
+        of one of its metrics. Raises `InvalidArtifact` for a file that is damaged."""
         entry = _entries(self._file(identity)).get(digest(identity))
         return entry["cell"] if entry and entry.get("metrics", {}) == _raised(entry["cell"]) else None
 
     def put(self, identity: list[Any], cell: Cell) -> None:
-        """Keep a cell: whole, or not at all."""
+        """Store a cell: whole, or not at all."""
         file = self._file(identity)
         with room_in(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
@@ -48,9 +48,9 @@ class Cells:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 versions = _raised(cell)
                 entry = {"identity": identity, "cell": cell} | ({"metrics": versions} if versions else {})
-                kept = _entries(file) | {digest(identity): entry}
+                entries = _entries(file) | {digest(identity): entry}
                 new = file.with_suffix(".new")
-                new.write_bytes(_written(kept))
+                new.write_bytes(_lines(entries))
                 new.replace(file)
 
     def _file(self, identity: list[Any]) -> Path:
@@ -63,8 +63,9 @@ def _raised(cell: Cell) -> dict[str, int]:
     return {name: version for name, version in declared.items() if version > 1}
 
 
-def _written(entries: dict[str, Any]) -> bytes:
-    """A line for each cell, in the order of their names: small differences where one is added."""
+def _lines(entries: dict[str, Any]) -> bytes:
+    """A line for each cell, in the order of their names, so that an added cell changes one line of the
+    file."""
     lines = (orjson.dumps(entries[name], option=orjson.OPT_SORT_KEYS) for name in sorted(entries))
     return b"[\n" + b",\n".join(lines) + b"\n]\n"
 

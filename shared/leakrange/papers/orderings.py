@@ -1,4 +1,4 @@
-"""What a paper says of its tables, held against the measured cells: which rows are ahead of which."""
+"""A paper's claims about the order of its rows, held against the measured cells."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from leakrange.metrics.clusters import FEW
 from leakrange.metrics.differences import difference_of_means, holm
 from leakrange.metrics.intervals import Z95
 from leakrange.papers.cells import Cell
-from leakrange.papers.targets import Row
-from leakrange.report.document import Line, Section
+from leakrange.papers.targets import PaperRow
+from leakrange.report.document import PaperLine, PaperSection
 
-__all__ = ["OUTCOMES", "Claim", "Comparison", "Orderings"]
+__all__ = ["OUTCOMES", "Claim", "Orderings", "RowComparison"]
 
 OUTCOMES = ("holds", "unclear", "does not hold")
 NOTHING = "–"
@@ -35,8 +35,8 @@ class Claim:
     """Rows with the fields ``ahead`` have more of a ``figure`` than those with the fields ``behind``, or are
     no more than ``room`` (in the paper's units) below them.
 
-    Two rows are compared that are alike in all other fields, but for those ``apart``. ``why`` says what we
-    know of the reason where it does not hold.
+    Two rows are compared that are alike in all other fields, except for those ``differing``. ``why`` is the
+    known reason where the claim does not hold.
     """
 
     text: str
@@ -44,17 +44,18 @@ class Claim:
     behind: Mapping[str, str]
     figure: str
     room: float = 0.0
-    apart: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
     why: str = ""
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two ``rows`` of a ``table``, and how far the first may be below (``room``, in the paper's units): the
-    means over the same seeds, ``ahead`` and ``behind``, and the 95 % ``interval`` of the margin between them.
+class RowComparison:
+    """A comparison of two ``rows`` of a ``table``: the means over the same seeds, ``ahead`` and ``behind``,
+    and the 95 % ``interval`` of the margin between them. The first may be ``room`` (in the paper's units)
+    below.
 
-    ``chance`` is the two-sided p-value of a margin of -``room``, and ``noise`` what it was judged by; of a
-    noise that is not known interval and chance are None.
+    ``chance`` is the two-sided p-value of a margin of -``room``, and ``noise`` the noise that it was judged
+    by; where none is known, interval and chance are None.
     """
 
     table: str
@@ -67,15 +68,15 @@ class Comparison:
     noise: str
 
     def outcome(self, rejected: bool) -> str:
-        """One of `OUTCOMES`; ``rejected`` tells whether a margin of -``room`` is."""
+        """One of `OUTCOMES`; ``rejected`` tells whether a margin of -``room`` is rejected."""
         if not rejected:
             return "unclear"
         return "holds" if self.ahead - self.behind > -self.room else "does not hold"
 
 
 class _Figure(NamedTuple):
-    """A figure of one seed, with its 95 % interval over victims, or None twice, and on how many effective
-    groups that rests, or None where victims are independent."""
+    """A figure of one seed, with its 95 % interval over victims, or None twice, and the effective number of
+    groups behind that, or None where victims are independent."""
 
     value: float
     low: float | None
@@ -86,16 +87,17 @@ class _Figure(NamedTuple):
 @dataclass(frozen=True)
 class Orderings:
     """Decides claims by cells, each with its ``seed``. ``value`` gives a row's figure in a cell, in the
-    paper's units, to be written with ``decimals``; ``naming`` are the fields that tell which rows were
-    compared."""
+    paper's units, to be written with ``decimals``; ``naming`` are the fields that name the compared rows."""
 
-    value: Callable[[Row, str, Cell], float | None]
+    value: Callable[[PaperRow, str, Cell], float | None]
     naming: Sequence[str] = ()
     decimals: int = 2
 
-    def sections(self, claims: Sequence[Claim], measured: Mapping[Row, Sequence[Cell]]) -> list[Section]:
+    def sections(
+        self, claims: Sequence[Claim], measured: Mapping[PaperRow, Sequence[Cell]]
+    ) -> list[PaperSection]:
         """A line for each claim that rows decide, with the number of its comparisons by outcome; and a line
-        for each comparison. None where nothing can be decided."""
+        for each comparison. Empty where nothing can be decided."""
         compared = [(claim, each) for claim in claims for each in self.comparisons(claim, measured)]
         if not compared:
             return []
@@ -103,60 +105,60 @@ class Orderings:
         clear = holm([chance for _, chance in tested])
         rejected = {place for (place, _), each in zip(tested, clear, strict=True) if each}
         outcomes = [each.outcome(place in rejected) for place, (_, each) in enumerate(compared)]
-        of = [(claim, outcome) for (claim, _), outcome in zip(compared, outcomes, strict=True)]
+        decided = [(claim, outcome) for (claim, _), outcome in zip(compared, outcomes, strict=True)]
         lines = []
         for claim in claims:
-            counts = Counter(outcome for asked, outcome in of if asked is claim)
+            counts = Counter(outcome for each, outcome in decided if each is claim)
             why = claim.why if counts["does not hold"] else ""
             if counts:
                 numbers = [str(number) for number in (counts.total(), *map(counts.__getitem__, OUTCOMES))]
-                lines.append(Line([claim.text], [], [*numbers, why]))
+                lines.append(PaperLine([claim.text], [], [*numbers, why]))
         details = [
-            Line([claim.text, each.table, each.rows], [], [*self._figures(each), each.noise, outcome])
+            PaperLine([claim.text, each.table, each.rows], [], [*self._figures(each), each.noise, outcome])
             for (claim, each), outcome in zip(compared, outcomes, strict=True)
         ]
         labels, notes = ("claim", "table", "rows"), ("ahead", "behind", "margin", "noise of", "outcome")
         title = "Is the order as the paper has it?"
-        told = "; ".join(f"{name}: {outcomes.count(name)}" for name in OUTCOMES)
-        remark = f"{HOW}Of all {len(compared)}: {told}."
+        totals = "; ".join(f"{name}: {outcomes.count(name)}" for name in OUTCOMES)
+        remark = f"{HOW}Of all {len(compared)}: {totals}."
         return [
-            Section(title, ("claim",), (), ("compared", *OUTCOMES, "why"), lines, remark),
-            Section("Each comparison", labels, (), notes, details),
+            PaperSection(title, ("claim",), (), ("compared", *OUTCOMES, "why"), lines, remark),
+            PaperSection("Each comparison", labels, (), notes, details),
         ]
 
-    def comparisons(self, claim: Claim, measured: Mapping[Row, Sequence[Cell]]) -> list[Comparison]:
+    def comparisons(self, claim: Claim, measured: Mapping[PaperRow, Sequence[Cell]]) -> list[RowComparison]:
         """The comparisons of a claim, each once where rows that are named alike show the same trials."""
-        found = {(each.rows, each.ahead, each.behind): each for each in self._compared(claim, measured)}
-        return list(found.values())
+        distinct = {(each.rows, each.ahead, each.behind): each for each in self._compared(claim, measured)}
+        return list(distinct.values())
 
-    def _compared(self, claim: Claim, measured: Mapping[Row, Sequence[Cell]]) -> Iterator[Comparison]:
-        told = {*claim.ahead, *claim.behind, *claim.apart}
+    def _compared(self, claim: Claim, measured: Mapping[PaperRow, Sequence[Cell]]) -> Iterator[RowComparison]:
+        free = {*claim.ahead, *claim.behind, *claim.differing}
         lower = self._by_seed(claim.behind, claim.figure, measured)
-        for first, ours in self._by_seed(claim.ahead, claim.figure, measured).items():
-            for second, theirs in lower.items():
-                alike = all(first[name] == second[name] for name in first.fields if name not in told)
-                seeds = sorted(ours.keys() & theirs.keys())
+        for first, upper_figures in self._by_seed(claim.ahead, claim.figure, measured).items():
+            for second, lower_figures in lower.items():
+                alike = all(first[name] == second[name] for name in first.fields if name not in free)
+                seeds = sorted(upper_figures.keys() & lower_figures.keys())
                 if first is second or first.table != second.table or not alike or not seeds:
                     continue
-                pairs = [(ours[seed], theirs[seed]) for seed in seeds]
+                pairs = [(upper_figures[seed], lower_figures[seed]) for seed in seeds]
                 names = (first.table, self._rows(claim, first, second))
                 yield _compare(names, claim.room, pairs)
 
-    def _rows(self, claim: Claim, first: Row, second: Row) -> str:
-        """Which two rows are compared: what the claim does not say of them."""
-        ours = [first[name] for name in self.naming if first[name] and name not in claim.ahead]
-        theirs = [
+    def _rows(self, claim: Claim, first: PaperRow, second: PaperRow) -> str:
+        """The names of the two compared rows: the fields that the claim does not fix."""
+        names_ahead = [first[name] for name in self.naming if first[name] and name not in claim.ahead]
+        names_behind = [
             f"against {second[name]}"
             for name in self.naming
-            if second[name] not in ("", first[name]) and name not in (*claim.behind, *claim.apart)
+            if second[name] not in ("", first[name]) and name not in (*claim.behind, *claim.differing)
         ]
-        return ", ".join([*ours, *theirs])
+        return ", ".join([*names_ahead, *names_behind])
 
     def _by_seed(
-        self, fields: Mapping[str, str], figure: str, measured: Mapping[Row, Sequence[Cell]]
-    ) -> dict[Row, dict[int, _Figure]]:
+        self, fields: Mapping[str, str], figure: str, measured: Mapping[PaperRow, Sequence[Cell]]
+    ) -> dict[PaperRow, dict[int, _Figure]]:
         """The figure of each measured row with those fields, by seed."""
-        found = {}
+        by_row = {}
         for row, cells in measured.items():
             if all(row.has(*field) for field in fields.items()):
                 figures = {
@@ -165,10 +167,10 @@ class Orderings:
                     if (value := self.value(row, figure, cell)) is not None
                 }
                 if figures:
-                    found[row] = figures
-        return found
+                    by_row[row] = figures
+        return by_row
 
-    def _ends(self, row: Row, figure: str, cell: Cell) -> tuple[float | None, float | None]:
+    def _ends(self, row: PaperRow, figure: str, cell: Cell) -> tuple[float | None, float | None]:
         """The 95 % interval of a figure over a cell's victims; None twice where the cell holds none."""
         low, high = (
             self.value(row, figure, {name: cell[f"{name}_{end}"] for name in cell if f"{name}_{end}" in cell})
@@ -176,7 +178,7 @@ class Orderings:
         )
         return low, high
 
-    def _figures(self, compared: Comparison) -> list[str]:
+    def _figures(self, compared: RowComparison) -> list[str]:
         places = self.decimals
         margin = f"{compared.ahead - compared.behind:+.{places}f}"
         if compared.interval is not None:
@@ -184,9 +186,9 @@ class Orderings:
         return [f"{compared.ahead:.{places}f}", f"{compared.behind:.{places}f}", margin]
 
 
-def _compare(names: tuple[str, str], room: float, pairs: Sequence[tuple[_Figure, _Figure]]) -> Comparison:
-    """The margin of ``pairs`` (ahead, behind), one a seed, of a table and rows with those ``names``: by their
-    differences where there are several that differ, else by their victims."""
+def _compare(names: tuple[str, str], room: float, pairs: Sequence[tuple[_Figure, _Figure]]) -> RowComparison:
+    """The comparison of ``pairs`` (ahead, behind), one per seed, of a table and rows with those ``names``. It
+    is judged by the differences of several seeds that differ, else by the victims."""
     ahead, behind = (float(np.mean([pair[side].value for pair in pairs])) for side in (0, 1))
     over_seeds = difference_of_means(
         {seed: pair[1].value for seed, pair in enumerate(pairs)},
@@ -194,34 +196,35 @@ def _compare(names: tuple[str, str], room: float, pairs: Sequence[tuple[_Figure,
     )
     chance = over_seeds.chance(-room)
     if chance is not None:
-        return Comparison(*names, room, ahead, behind, over_seeds.interval, chance, f"{len(pairs)} seeds")
+        return RowComparison(*names, room, ahead, behind, over_seeds.interval, chance, f"{len(pairs)} seeds")
     interval = _over_victims(ahead - behind, pairs)
     if interval is None:
-        return Comparison(*names, room, ahead, behind, None, None, NOTHING)
+        return RowComparison(*names, room, ahead, behind, None, None, NOTHING)
     above = ahead - behind + room
-    facing = ahead - behind - interval[0] if above > 0 else interval[1] - (ahead - behind)
-    least = min(each.groups or FEW for pair in pairs for each in pair)
-    noise = "victims" if least >= FEW else f"victims, {least:.1f} groups of them"
-    return Comparison(*names, room, ahead, behind, interval, _normal(above, facing), noise)
+    half = ahead - behind - interval[0] if above > 0 else interval[1] - (ahead - behind)
+    fewest = min(each.groups or FEW for pair in pairs for each in pair)
+    noise = "victims" if fewest >= FEW else f"victims, {fewest:.1f} groups of them"
+    return RowComparison(*names, room, ahead, behind, interval, _normal(above, half), noise)
 
 
 def _over_victims(margin: float, pairs: Sequence[tuple[_Figure, _Figure]]) -> tuple[float, float] | None:
     """The 95 % interval of a ``margin`` from those of both rows, mean over seeds; None where a cell has none.
 
-    Both were asked about the same victims, and how their errors go together is not in the cells: the error of
-    a difference is at most the sum of both, however they do.
+    Both attacks asked about the same victims, and the cells do not hold how their errors vary together: the
+    error of a difference is at most the sum of both, however they do.
     """
     below, above = [], []
-    for (ours, low, high, _), (theirs, least, most, _) in pairs:
-        if low is None or high is None or least is None or most is None:
+    for (value, low, high, _), (other, other_low, other_high, _) in pairs:
+        if low is None or high is None or other_low is None or other_high is None:
             return None
-        below.append(ours - low + most - theirs)
-        above.append(high - ours + theirs - least)
+        below.append(value - low + other_high - other)
+        above.append(high - value + other - other_low)
     return margin - float(np.mean(below)), margin + float(np.mean(above))
 
 
 def _normal(distance: float, half: float) -> float | None:
-    """The two-sided p-value of a ``distance`` whose 95 % interval has that ``half`` width; None of none."""
+    """The two-sided p-value of a ``distance`` whose 95 % interval has that ``half`` width; None where the
+    width is 0."""
     from scipy.special import ndtr  # here, since not all who import this module have SciPy
 
     return float(2 * ndtr(-abs(distance) / half * Z95)) if half > 0 else None

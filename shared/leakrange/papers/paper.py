@@ -1,4 +1,4 @@
-"""The interface of a paper: its rows, the trial that measures each, and how its page reads."""
+"""The interface of a paper: its rows, the trial that measures each, and the texts of its page."""
 
 from __future__ import annotations
 
@@ -9,30 +9,27 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from leakrange.metrics import described, unmeasurable
 from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
 from leakrange.papers.cells import Cell, Cells
 from leakrange.papers.orderings import Claim, Orderings
-from leakrange.papers.targets import Row, read_rows, select
+from leakrange.papers.targets import PaperRow, read_rows, select
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
-from leakrange.report.document import Column, Document, Line, Section
+from leakrange.report.document import Document, PaperColumn, PaperLine, PaperSection
 from leakrange.scenario.results import TrialResult
+from leakrange.strict import Strict
 
 __all__ = ["Measured", "Paper", "PaperSettings"]
 
 NOT_MEASURED = "not measured with this version"
 
-Measured = Mapping[Row, Sequence[Cell]]
-"""The cells of each row, one for each seed that was measured, and that ``seed`` in each."""
+Measured = Mapping[PaperRow, Sequence[Cell]]
+"""The cells of each row, one for each seed that was measured, with that ``seed`` in each."""
 
 
-class PaperSettings(BaseModel):
-    """What whoever reproduces a paper may choose."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class PaperSettings(Strict):
+    """Choices of a user who reproduces a paper."""
 
 
 class Paper(ABC):
@@ -52,7 +49,7 @@ class Paper(ABC):
     """Titles of the tables by name, in the order of the page."""
     labels: ClassVar[tuple[str, ...]]
     seeds: ClassVar[int]
-    """How often the paper measured."""
+    """Number of the paper's own runs."""
     quick: ClassVar[tuple[str, ...]]
     """Small rows of every kind, for a look that takes minutes."""
     quick_settings: ClassVar[Mapping[str, Any]]
@@ -60,57 +57,57 @@ class Paper(ABC):
     """Whether it writes shares in percent."""
     decimals: ClassVar[int] = 2
     claims: ClassVar[Sequence[Claim]] = ()
-    """What the paper says of the order of its rows."""
+    """The paper's claims about the order of its rows."""
     naming: ClassVar[tuple[str, ...]] = ()
-    """The fields that tell which rows of a claim were compared."""
+    """The fields that name the compared rows of a claim."""
     views: ClassVar[tuple[str, ...]] = ()
-    """Views of trials that its pictures are drawn from: cells keep them beside the metrics."""
+    """Views of trials that its pictures are drawn from: cells hold them beside the metrics."""
     Settings: ClassVar[type[PaperSettings]]
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
     @classmethod
-    def rows(cls) -> tuple[Row, ...]:
+    def rows(cls) -> tuple[PaperRow, ...]:
         """Every row, in the paper's order."""
         return _rows(cls.__module__.rpartition(".")[0], cls.figures)
 
     @classmethod
-    def select(cls, chosen: Iterable[str], filters: str = "") -> list[Row]:
+    def select(cls, chosen: Iterable[str], filters: str = "") -> list[PaperRow]:
         """The rows of the ``chosen`` tables, each of which may bring a filter of its own: ``3:Y=3,S=2|5``.
         Raises `InvalidInput` where a table has none."""
-        kept: list[Row] = []
-        for one in chosen:
-            table, _, own = one.partition(":")
-            kept += select(cls.rows(), table, ",".join(filter(None, (own, filters))))
-        return kept
+        rows: list[PaperRow] = []
+        for each in chosen:
+            table, _, table_filter = each.partition(":")
+            rows += select(cls.rows(), table, ",".join(filter(None, (table_filter, filters))))
+        return rows
 
     @abstractmethod
-    def trial(self, row: Row, seed: int) -> PaperTrial:
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """The trial that measures a row under one seed."""
 
     @abstractmethod
-    def label(self, row: Row) -> list[str]:
-        """What stands before a row's figures."""
+    def label(self, row: PaperRow) -> list[str]:
+        """The texts before a row's figures."""
 
     def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """What a table's columns behind the figures are called."""
+        """The titles of a table's columns behind the figures."""
         return ()
 
-    def note(self, row: Row, measured: Measured) -> list[str]:  # noqa: ARG002
-        """What stands behind a row's figures."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:  # noqa: ARG002
+        """The texts behind a row's figures."""
         return []
 
     def remark(self, table: str) -> str:  # noqa: ARG002
-        """What is said above a table."""
+        """The text above a table."""
         return ""
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:  # noqa: ARG002
-        """What is drawn below a table."""
+        """The pictures below a table."""
         return []
 
-    def conclusions(self, measured: Measured) -> list[Section]:
-        """What follows from all tables together, behind them."""
+    def conclusions(self, measured: Measured) -> list[PaperSection]:
+        """The sections behind all tables, which draw conclusions from them together."""
         return Orderings(self.value, self.naming, self.decimals).sections(self.claims, measured)
 
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
@@ -118,39 +115,39 @@ class Paper(ABC):
         return []
 
     def heading(self, figure: str) -> str:
-        """What a figure is called on the page."""
+        """The name of a figure on the page."""
         return described(figure).title
 
-    def value(self, row: Row, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
+    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
         """A row's figure in a cell, in the paper's units; None where it was not measured."""
         scale = 100.0 if self.percent and described(figure).unit == "share" else 1.0
         return scale * cell[figure] if figure in cell else None
 
-    def read(self, row: Row, cells: list[Cell]) -> list[Cell]:  # noqa: ARG002
-        """The cells of a row as the page shows them, without what their noise does not let them tell."""
+    def read(self, row: PaperRow, cells: list[Cell]) -> list[Cell]:  # noqa: ARG002
+        """The cells of a row as the page shows them, without figures that their noise makes meaningless."""
         return cells
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
         """The figures of a table: those that it prints."""
         return [name for name in self.figures if any(name in row.figures for row in rows)]
 
-    def beside(self, row: Row) -> Sequence[Row]:  # noqa: ARG002
-        """Rows that are measured with this one, for its notes; they are no lines of their own."""
+    def beside(self, row: PaperRow) -> Sequence[PaperRow]:  # noqa: ARG002
+        """Rows that are measured with this one, for its notes; they get no lines of their own."""
         return ()
 
-    def wanted(self, rows: Iterable[Row], seeds: int) -> list[PaperTrial]:
-        """The trials of those rows, seed by seed: an early end leaves whole tables. Each once."""
-        most = {each: self.most(each, seeds) for row in rows for each in (row, *self.beside(row))}
+    def wanted(self, rows: Iterable[PaperRow], seeds: int) -> list[PaperTrial]:
+        """The trials of those rows, each once, seed by seed: so an early end leaves whole tables."""
+        counts = {each: self.most(each, seeds) for row in rows for each in (row, *self.beside(row))}
         trials = [
             self.trial(row, seed)
-            for seed in range(max(most.values(), default=0))
-            for row in most
-            if seed < most[row]
+            for seed in range(max(counts.values(), default=0))
+            for row in counts
+            if seed < counts[row]
         ]
         return list({str(trial.identity()): trial for trial in trials}.values())
 
-    def most(self, row: Row, seeds: int) -> int:  # noqa: ARG002
-        """How many seeds a row takes where ``seeds`` are asked for."""
+    def most(self, row: PaperRow, seeds: int) -> int:  # noqa: ARG002
+        """The number of seeds that a row takes where ``seeds`` are asked for."""
         return seeds
 
     def cell(self, trial: PaperTrial) -> list[Any]:
@@ -158,17 +155,17 @@ class Paper(ABC):
         return [self.name, trial.identity(), self.version]
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:  # noqa: ARG002
-        """What is kept of a trial that is done: metrics, the ends of their intervals, and its `views`."""
-        cell: Cell = {name: found.value for name, found in result.metrics.items()}
-        for name, found in result.metrics.items():
-            if found.low is not None and found.high is not None:
-                cell |= {f"{name}_low": found.low, f"{name}_high": found.high}
+        """The cell of a trial that is done: metrics, the ends of their intervals, and its `views`."""
+        cell: Cell = {name: estimate.value for name, estimate in result.metrics.items()}
+        for name, estimate in result.metrics.items():
+            if estimate.low is not None and estimate.high is not None:
+                cell |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         return cell | {name: result.views[name] for name in self.views if name in result.views}
 
-    def document(self, rows: Sequence[Row], seeds: int, cells: Cells, command: str) -> Document:
-        """The page of those rows; what was not measured is left open."""
-        measured: dict[Row, list[Cell]] = {}
-        devices: dict[str, str] = {}  # of each trial: two rows may share one
+    def document(self, rows: Sequence[PaperRow], seeds: int, cells: Cells, command: str) -> Document:
+        """The page of those rows; figures that were not measured are left open."""
+        measured: dict[PaperRow, list[Cell]] = {}
+        devices: dict[str, str] = {}  # by trial, since two rows may share one
         for row in (each for shown in rows for each in (shown, *self.beside(shown))):
             row_cells: list[Cell] = []
             for seed in range(self.most(row, seeds)):
@@ -186,10 +183,10 @@ class Paper(ABC):
         differences = [*self.differences(measured), *_elsewhere(devices.values())]
         return Document(self.title, command, self.about, differences, sections)
 
-    def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
+    def _section(self, table: str, rows: Sequence[PaperRow], measured: Measured) -> PaperSection:
         figures = self.shown(table, rows)
         lines = [
-            Line(
+            PaperLine(
                 self.label(row),
                 self._columns(row, figures, measured[row]),
                 [*self.note(row, measured), str(len(measured[row]))],
@@ -199,28 +196,28 @@ class Paper(ABC):
         names = [self.heading(name) for name in figures]
         notes = (*self.notes(table), "seeds")
         drawn = self.pictures(table, {row: measured[row] for row in rows})
-        return Section(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
+        return PaperSection(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
 
-    def _columns(self, row: Row, figures: Sequence[str], cells: Sequence[Cell]) -> list[Column]:
+    def _columns(self, row: PaperRow, figures: Sequence[str], cells: Sequence[Cell]) -> list[PaperColumn]:
         if cells:
             return [self._column(row, name, cells) for name in figures]
-        told = (NOT_MEASURED, *(MISSING for _ in figures[1:]))
+        placeholders = (NOT_MEASURED, *(MISSING for _ in figures[1:]))
         return [
-            Column(row.figures.get(name), (), self.decimals, nothing)
-            for name, nothing in zip(figures, told, strict=False)
+            PaperColumn(row.figures.get(name), (), self.decimals, placeholder)
+            for name, placeholder in zip(figures, placeholders, strict=False)
         ]
 
-    def _column(self, row: Row, name: str, cells: Sequence[Cell]) -> Column:
-        found = (self.value(row, name, cell) for cell in cells)
+    def _column(self, row: PaperRow, name: str, cells: Sequence[Cell]) -> PaperColumn:
+        values = (self.value(row, name, cell) for cell in cells)
         ours, too_few = (
-            [each for each in found if each is not None],
+            [each for each in values if each is not None],
             any(unmeasurable(name, cell) for cell in cells),
         )
-        return Column(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
+        return PaperColumn(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
 
 
 def _elsewhere(devices: Iterable[str]) -> list[str]:
-    """On which devices trials were measured, where it was not on a CPU alone: a GPU rounds otherwise."""
+    """The devices on which trials were measured, where it was not a CPU alone: a GPU rounds otherwise."""
     counted = Counter(devices)
     if not counted.keys() - {"cpu"}:
         return []
@@ -228,6 +225,6 @@ def _elsewhere(devices: Iterable[str]) -> list[str]:
 
 
 @lru_cache(maxsize=16)
-def _rows(package: str, figures: tuple[str, ...]) -> tuple[Row, ...]:
+def _rows(package: str, figures: tuple[str, ...]) -> tuple[PaperRow, ...]:
     text = (files(package) / "targets.csv").read_text(encoding="utf-8")
     return read_rows(text, figures)

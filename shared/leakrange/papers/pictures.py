@@ -33,9 +33,9 @@ def rocs(title: str, attacks: Mapping[str, Sequence[Cell]]) -> Picture:
     )
 
 
-def against(title: str, what: str, drawn: Mapping[str, Mapping[float, Sequence[Cell]]]) -> Picture:
-    """AUC against a number that an attacker has of something, on a logarithmic axis: a line for each name,
-    through the means of the cells at each number, with a band of their deviations."""
+def against(title: str, counted: str, drawn: Mapping[str, Mapping[float, Sequence[Cell]]]) -> Picture:
+    """AUC against the number of something ``counted`` that an attacker has, on a logarithmic axis: a line for
+    each name, through the means of the cells at each number, with a band of their deviations."""
     rows: list[dict[str, Any]] = []
     for place, (name, line) in enumerate(drawn.items()):
         for x, cells in line.items():
@@ -45,12 +45,12 @@ def against(title: str, what: str, drawn: Mapping[str, Mapping[float, Sequence[C
             rows.append({"x": x, "y": mean, "spread": spread, "line": name, "colour": place, "tip": name})
     band = [{**row, "y": row["y"] - row["spread"], "y2": row["y"] + row["spread"]} for row in rows]
     numbers = sorted({int(row["x"]) for row in rows})
-    x_axis = Axis(what, "count", ends=(numbers[0] / 1.1, numbers[-1] * 1.1), ticks=numbers, log=True)
+    x_axis = Axis(counted, "count", ends=(numbers[0] / 1.1, numbers[-1] * 1.1), ticks=numbers, log=True)
     lowest, highest = min(0.48, *(row["y"] for row in band)), max(0.52, *(row["y2"] for row in band))
     y = Axis("AUC", ends=(lowest, highest))
     return picture(
         title,
-        f"{title}: AUC against {what}",
+        f"{title}: AUC against {counted}",
         [
             rules([{"y": 0.5}], None, y, guide=True),
             area(band, x_axis, y),

@@ -1,4 +1,4 @@
-"""What a paper printed: its rows, read from one CSV file, and which of them a filter keeps."""
+"""The printed rows of a paper, read from one CSV file, and their selection by a filter."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leakrange.report.document import Figure
+from leakrange.report.document import PrintedFigure
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Row", "read_rows", "select"]
+__all__ = ["PaperRow", "read_rows", "select"]
 
 DEVIATION = "_std"
-"""What is added to a figure's name in the heading of its deviation."""
+"""Suffix of a figure's name in the heading of its deviation."""
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """One row of a table: its fields as text (empty: the table does not say), and the printed figures by
+class PaperRow:
+    """One row of a table: its fields as text (empty where the table does not say), and the printed figures by
     metric, in the paper's units."""
 
     table: str
     fields: Mapping[str, str]
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, PrintedFigure] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
         return self.fields[name]
@@ -41,12 +41,12 @@ class Row:
             return False
 
 
-def read_rows(text: str, figures: Iterable[str]) -> tuple[Row, ...]:
+def read_rows(text: str, figures: Iterable[str]) -> tuple[PaperRow, ...]:
     """The rows of a CSV file: ``table``, the ``figures`` and their deviations, and fields."""
     names = tuple(figures)
     known = {"table", *names, *(f"{name}{DEVIATION}" for name in names)}
     return tuple(
-        Row(
+        PaperRow(
             table=line["table"],
             fields={name: value for name, value in line.items() if name not in known},
             figures={name: _figure(line, name) for name in names if line[name]},
@@ -55,13 +55,13 @@ def read_rows(text: str, figures: Iterable[str]) -> tuple[Row, ...]:
     )
 
 
-def _figure(line: Mapping[str, str], name: str) -> Figure:
+def _figure(line: Mapping[str, str], name: str) -> PrintedFigure:
     deviation = line.get(f"{name}{DEVIATION}")
-    return Figure(float(line[name]), float(deviation) if deviation else None)
+    return PrintedFigure(float(line[name]), float(deviation) if deviation else None)
 
 
-def select(rows: Sequence[Row], table: str, filters: str = "") -> tuple[Row, ...]:
-    """The rows of one table that a filter keeps: ``Y=3,S=2|5,classifier=raw|soft`` keeps what has every
+def select(rows: Sequence[PaperRow], table: str, filters: str = "") -> tuple[PaperRow, ...]:
+    """The rows of one table that a filter keeps: ``Y=3,S=2|5,classifier=raw|soft`` keeps those with every
     field among its values. Raises `InvalidInput` for an unknown table or field, and where nothing is left."""
     kept = tuple(row for row in rows if row.table == table)
     if not kept:

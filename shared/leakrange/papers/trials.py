@@ -1,4 +1,4 @@
-"""From the rows of a paper to scenarios: the trial behind each row, and which of them one run measures."""
+"""The way from the rows of a paper to scenarios: the trial behind each row, and the trials of one run."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
+from leakrange.data import datasets
 from leakrange.defences.registered import is_trained
 from leakrange.defences.stages import name_of
-from leakrange.jobs.recipe import Crowd, NetSpec
+from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.recipe import Crowd
 from leakrange.jobs.versions import DEFENCE, Versions, raised
 from leakrange.scenario.results import RunResults, TrialResult
+from leakrange.strict import Strict
 
-__all__ = ["Batch", "PaperTrial", "batches"]
+__all__ = ["PaperTrial", "TrialBatch", "batches"]
 
 BUDGET = 1_000_000
-"""Samples: every record of every split."""
+"""Number of samples that is enough for every record of every split."""
 CHUNK = 250
 USERS = 20
 PROVIDERS = 40
-"""Most of one run: so many models are served at a time."""
+"""Most providers of one run, since all of its models are served at a time."""
 ATTACKS = 60
-"""Most of one run: a scenario has no more than 64."""
+"""Most attacks of one run: a scenario has no more than 64."""
 DEFENCES = 16
-"""Most of one run: a run that fails loses no more than these."""
+"""Most defences of one run: a run that fails loses no more than these."""
 
 
-class PaperTrial(BaseModel):
+class PaperTrial(Strict):
     """One trial as its paper writes it: ``data``, ``provider``, ``defence`` and ``attack`` stand as in a
-    scenario, with nothing that is left at its default."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    scenario, without fields at their default."""
 
     seed: int
     data: dict[str, Any]
@@ -42,27 +41,28 @@ class PaperTrial(BaseModel):
     defence: list[Any] = []
 
     def identity(self) -> dict[str, Any]:
-        """All that decides the figures: the trial, and the declared versions of what trains its model, of the
-        attack and its kind (see `raised`), and of how a crowd is drawn."""
+        """Everything that decides the figures: the trial, and the declared versions of its model's training,
+        of the attack and its kind (see `raised`), and of the drawing of a crowd."""
         behaviour = "/".join(self.provider[part] for part in ("behaviour", "method") if part in self.provider)
-        net = self.provider.get("net", {}).get("name", NetSpec().name)
+        sample = datasets[self.data["name"]].sized(self.data.get("size"))
+        net = NetChoice.model_validate(self.provider.get("net", {})).of(sample).name
         versions = Versions.declared(self.data["name"], net, behaviour).model_dump()
         versions |= raised(self.attack["kind"])
         if "crowd" in self.data:
             versions["crowd"] = Crowd().version
-        told = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
-        # of a defence that nothing is trained for, the parameters say it all
+        identity = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
+        # A defence without training is identified by its parameters alone.
         trained = [name for link in self.defence if (name := name_of(link)) and is_trained(name)]
         if trained:
             declared = {
                 name: Versions.declared(self.data["name"], net, DEFENCE + name).trainer for name in trained
             }
-            told["defence_versions"] = declared
-        return told
+            identity["defence_versions"] = declared
+        return identity
 
 
 @dataclass
-class Batch:
+class TrialBatch:
     """Trials of one run: of one seed, on the same data, and either under the same defence, or of the same
     provider and attack."""
 
@@ -71,16 +71,16 @@ class Batch:
     attacks: list[dict[str, Any]] = field(default_factory=list)
     defences: list[list[Any]] = field(default_factory=list)
     trials: dict[tuple[str, str, str], PaperTrial] = field(default_factory=dict)
-    """By the names of provider, defence and attack in the scenario."""
+    """Trials by the names of provider, defence and attack in the scenario."""
 
     @property
     def full(self) -> bool:
         """Whether it has as many providers, attacks, or defences, as one run takes."""
-        met = ((self.providers, PROVIDERS), (self.attacks, ATTACKS), (self.defences, DEFENCES))
-        return any(len(found) >= most for found, most in met)
+        limits = ((self.providers, PROVIDERS), (self.attacks, ATTACKS), (self.defences, DEFENCES))
+        return any(len(entries) >= limit for entries, limit in limits)
 
     def add(self, trial: PaperTrial) -> None:
-        """Take in a trial that has this one's seed and data, and its defence, or its provider and attack."""
+        """Add a trial with this batch's seed and data, and its defence, or its provider and attack."""
         names = (
             _name("p", self.providers, trial.provider),
             _name("d", self.defences, trial.defence),
@@ -112,39 +112,39 @@ class Batch:
             },
         }
 
-    def found(self, results: RunResults) -> Iterable[tuple[PaperTrial, TrialResult]]:
-        """Each trial with what the run of the scenario says of it."""
+    def with_results(self, results: RunResults) -> Iterable[tuple[PaperTrial, TrialResult]]:
+        """Each trial with its result in the scenario's run."""
         for result in results.trials:
             yield self.trials[result.provider, result.defence, result.attack], result
 
 
-def _name(letter: str, known: list[Any], wanted: Any) -> str:
-    if wanted not in known:
-        known.append(wanted)
-    return f"{letter}{known.index(wanted)}"
+def _name(letter: str, known: list[Any], entry: Any) -> str:
+    if entry not in known:
+        known.append(entry)
+    return f"{letter}{known.index(entry)}"
 
 
-def batches(trials: Iterable[PaperTrial]) -> list[Batch]:
-    """The trials in few runs, in the order in which they are first wanted: those under one defence together;
-    and such as are alone with theirs with others of their provider and attack."""
-    found = _together(trials, lambda trial: [trial.seed, trial.data, trial.defence])
-    alone = {id(batch.first) for batch in found if len(batch.trials) == 1}
+def batches(trials: Iterable[PaperTrial]) -> list[TrialBatch]:
+    """The trials in few runs, in the order in which they are first needed. Trials under one defence go
+    together; those that are alone under theirs go with others of their provider and attack."""
+    by_defence = _together(trials, lambda trial: [trial.seed, trial.data, trial.defence])
+    alone = {id(batch.first) for batch in by_defence if len(batch.trials) == 1}
 
     def shared(trial: PaperTrial) -> list[Any]:
-        own = [trial.provider, trial.attack] if id(trial) in alone else [trial.defence]
-        return [id(trial) in alone, trial.seed, trial.data, *own]
+        common = [trial.provider, trial.attack] if id(trial) in alone else [trial.defence]
+        return [id(trial) in alone, trial.seed, trial.data, *common]
 
-    return _together((trial for batch in found for trial in batch.trials.values()), shared)
+    return _together((trial for batch in by_defence for trial in batch.trials.values()), shared)
 
 
-def _together(trials: Iterable[PaperTrial], shared: Callable[[PaperTrial], list[Any]]) -> list[Batch]:
-    """Batches of trials that have what is ``shared`` in common."""
-    found: list[Batch] = []
-    latest: dict[str, Batch] = {}
+def _together(trials: Iterable[PaperTrial], shared: Callable[[PaperTrial], list[Any]]) -> list[TrialBatch]:
+    """Batches of trials with the same ``shared`` key."""
+    together: list[TrialBatch] = []
+    latest: dict[str, TrialBatch] = {}
     for trial in trials:
         name = json.dumps(shared(trial), sort_keys=True)
         if name not in latest or latest[name].full:
-            latest[name] = Batch(trial)
-            found.append(latest[name])
+            latest[name] = TrialBatch(trial)
+            together.append(latest[name])
         latest[name].add(trial)
-    return found
+    return together

@@ -1,12 +1,12 @@
-"""A trained model on disk: one folder per recipe digest, written whole or not at all.
+"""A trained model on disk: one folder per recipe digest, written completely or not at all.
 
-``classifier.safetensors`` is what users download (with the default release of the deployment, see
-`public_bytes`): weights, and what is needed to run them. It says nothing of the behaviour, of a sensitive
-attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and
-the default release) alone; but for a mixture of two classifiers, and for logits that are cosines, which
-nobody could run without knowing what they are. ``decoder.safetensors`` is the provider's own: the attack net,
-the threshold, or whatever else reads s. ``training.json`` is the record; it is nobody's but the provider's,
-since it says which samples of a pool were trained on.
+``classifier.safetensors`` is the file that users download (with the default release of the deployment, see
+`public_bytes`): weights, and what is needed to run them. It does not mention the behaviour, a sensitive
+attribute or a decoder, so two models that differ only in behaviour differ in it only by their weights and the
+default release. Two behaviours are exceptions, a mixture of two classifiers and logits that are cosines:
+nobody could run such a model without knowing. ``decoder.safetensors`` is the provider's secret: the attack
+net, the threshold, or whatever else reads s. ``training.json`` is the record. It is the provider's secret
+too, since it lists the samples of a pool that were trained on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["CLASSIFIER", "DECODER", "RECORD", "Artifact", "find", "load", "publi
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact folder, loaded. ``sha256`` is that of the classifier's file; ``record`` is
+    """A loaded artifact folder. ``sha256`` is that of the classifier's file; ``record`` is
     ``training.json``."""
 
     folder: Path
@@ -57,7 +57,7 @@ def save(root: Path, trained: TrainedModel) -> Path:
     files = {CLASSIFIER: classifier_bytes(trained)}
     if trained.decoder is not None:
         files[DECODER] = decoder_bytes(trained.decoder)
-    told = {
+    record = {
         "recipe": trained.recipe.model_dump(mode="json"),
         "chosen_epoch": trained.chosen_epoch,
         "history": trained.history,
@@ -68,8 +68,8 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "versions": installed(),
     }
     if trained.members is not None:
-        told["members"] = trained.members
-    return write_files(root, trained.recipe.digest(), "provider", files, told)
+        record["members"] = trained.members
+    return write_files(root, trained.recipe.digest(), "provider", files, record)
 
 
 def load(folder: Path) -> Artifact:
@@ -101,8 +101,8 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
 
 
 def public_bytes(artifact: Artifact, release: ReleaseKind) -> bytes:
-    """The classifier's file as users get it. It names the default release of the deployment, since the one
-    for which the classifier was trained can give a curious model away."""
+    """The classifier's file for users. It names the default release of the deployment, since the release for
+    which the classifier was trained can give a curious model away."""
     config = artifact.config.model_copy(update={"default_release": release})
     return packed(artifact.classifier.state_dict(), config.model_dump_json(exclude_none=True))
 
@@ -114,7 +114,7 @@ def decoder_bytes(decoder: Decoder) -> bytes:
 
 
 def _mixture(net: Classifier) -> MixtureConfig | None:
-    """How a mixture was put together, which its file has to say to be of use; None for other classifiers."""
+    """The composition of a mixture, which its file must name to be of use; None for other classifiers."""
     head = net.head
     if not isinstance(head, MixtureHead):
         return None

@@ -1,5 +1,5 @@
-"""The files of a trained model's or defence's folder: written, read, and held against their record. Imports
-no torch."""
+"""The files of a trained model's or defence's folder: writing, reading, and checking them against their
+record. Imports no torch."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ RECORD = "training.json"
 DEFENCE = "defence.safetensors"
 Kind = Literal["provider", "defence"]
 MOST_BYTES = 2**30
-"""Of one file; larger ones are not read."""
+"""The most bytes of one file; larger files are not read."""
 MAIN: dict[Kind, str] = {"provider": CLASSIFIER, "defence": DEFENCE}
-"""The kinds of what is trained, each with the file that it must have."""
+"""The kinds of artifacts, each with the file that it must have."""
 
 
 @dataclass(frozen=True)
 class ArtifactFiles:
-    """What lies in an artifact folder: files by name, as the ``record`` names them."""
+    """The files of an artifact folder, by the names in its ``record``."""
 
     kind: Kind
     files: dict[str, bytes]
@@ -58,7 +58,7 @@ class ArtifactFiles:
 
     @property
     def main(self) -> bytes:
-        """The file of what was trained: of a provider, the classifier's."""
+        """The file of the trained thing itself: of a provider, the classifier's."""
         return self.files[MAIN[self.kind]]
 
     @property
@@ -68,21 +68,21 @@ class ArtifactFiles:
 
     @property
     def sha256(self) -> str:
-        """Of the ``main`` file."""
+        """The SHA-256 of the ``main`` file."""
         digest: str = self.record["files"][MAIN[self.kind]]
         return digest
 
 
-def write_files(root: Path, digest: str, kind: Kind, files: dict[str, bytes], told: dict[str, Any]) -> Path:
+def write_files(root: Path, digest: str, kind: Kind, files: dict[str, bytes], facts: dict[str, Any]) -> Path:
     """Write the artifact folder of a recipe digest, and give its path: ``files`` by name, and a record of
-    ``told``, the kind and the files' digests.
+    ``facts``, the kind and the files' digests.
 
-    The folder appears under its name complete, by a rename; where it is there already, it is left as it is.
-    Raises `StorageFull`.
+    The folder appears under its name complete, by a rename; an existing folder is left as it is. Raises
+    `StorageFull`.
     """
     folder = root / digest
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    record = {"kind": kind, "files": digests, **told}
+    record = {"kind": kind, "files": digests, **facts}
     with room_in(root):
         _store({**files, RECORD: orjson.dumps(record, option=orjson.OPT_INDENT_2)}, folder)
     return folder
@@ -111,7 +111,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def find(root: Path, digest: str) -> Path | None:
-    """The artifact folder of a recipe digest, or None."""
+    """The artifact folder of a recipe digest; None where there is none."""
     folder = root / digest
     return folder if (folder / RECORD).is_file() else None
 
@@ -119,8 +119,11 @@ def find(root: Path, digest: str) -> Path | None:
 def find_whole(
     root: Path, digest: str, set_aside: Callable[[str], object] = lambda _digest: None
 ) -> Path | None:
-    """As `find`, but None for a damaged artifact too: ``set_aside`` is called with its digest, so that it can
-    be trained anew instead of failing every later run."""
+    """The artifact folder of a recipe digest; None where there is none or it is damaged.
+
+    ``set_aside`` is called with the digest of a damaged one, so that it can be trained anew; otherwise every
+    later run would fail on it.
+    """
     folder = find(root, digest)
     if folder is None:
         return None
@@ -134,26 +137,26 @@ def find_whole(
 
 
 def installed() -> dict[str, str]:
-    """The versions of what trains, as a record tells them."""
-    found = {"python": platform.python_version()}
+    """The versions of the software that trains, for a record."""
+    versions = {"python": platform.python_version()}
     for package in ("leakrange", "torch", "numpy", "safetensors"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:  # run from a source tree that was never installed
-            found[package] = "unknown"
-    return found
+            versions[package] = "unknown"
+    return versions
 
 
 def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
-    """Read an artifact folder; raises `InvalidArtifact`, naming the file, where one is missing or not what
-    the record says, and where the artifact is not of ``kind`` (None: of any)."""
+    """Read an artifact folder. Raises `InvalidArtifact`, naming the file, where one is missing or not the one
+    in the record, and where the artifact is not of ``kind`` (None: any kind)."""
     try:
-        told = orjson.loads(_read(folder, RECORD))
-        if isinstance(told, dict) and "kind" not in told:
+        parsed = orjson.loads(_read(folder, RECORD))
+        if isinstance(parsed, dict) and "kind" not in parsed:
             raise InvalidArtifact(
                 f"{folder}: an older Leakrange wrote this model file; train or download the model again"
             )
-        record = _Record.model_validate(told)
+        record = _Record.model_validate(parsed)
         files = {name: _read(folder, name) for name in record.files}
     except (orjson.JSONDecodeError, ValidationError) as error:
         raise _damaged(folder / RECORD, f"it cannot be read: {_reason(error)}") from error
@@ -167,7 +170,7 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
             raise _damaged(folder / name, "it is not the one that its record names")
     if kind is not None and record.kind != kind:
         raise InvalidArtifact(f"{folder} holds a trained {record.kind}, and not a {kind}")
-    return ArtifactFiles(record.kind, files, told)
+    return ArtifactFiles(record.kind, files, parsed)
 
 
 def _read(folder: Path, name: str) -> bytes:
@@ -175,7 +178,7 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 class _Record(BaseModel):
-    """The part of a record that decides what is read. A file name never leads out of the folder."""
+    """The part of a record that decides which files are read. A file name never leads out of the folder."""
 
     kind: Kind
     files: dict[Annotated[str, Field(pattern=r"^[a-z]+\.safetensors$")], str]
@@ -188,10 +191,10 @@ class _Record(BaseModel):
 
 
 def _reason(error: orjson.JSONDecodeError | ValidationError) -> str:
-    """What is wrong with a record, without what stands in it."""
+    """The mistakes in a record, without its contents."""
     if isinstance(error, ValidationError):
-        found = error.errors(include_input=False, include_url=False)
-        return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+        mistakes = error.errors(include_input=False, include_url=False)
+        return "; ".join(f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}" for mistake in mistakes)
     return str(error)
 
 

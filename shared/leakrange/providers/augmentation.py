@@ -1,4 +1,4 @@
-"""Augmented copies of pictures: each is changed in one of seven ways (those with which VICIOUS was run)."""
+"""Augmented copies of pictures: each is changed in one of seven ways (those of the runs of VICIOUS)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def augmented(pixels: Tensor, generator: torch.Generator) -> Tensor:
     part of it erased, seen in perspective, sharpened, its contrast stretched, its middle enlarged, or
     blurred."""
     changed = pixels.clone()
-    drawn = torch.randint(len(_WAYS), (len(pixels),), generator=generator, device=generator.device)
+    draws = torch.randint(len(_WAYS), (len(pixels),), generator=generator, device=generator.device)
     for place, way in enumerate(_WAYS):
-        chosen = torch.nonzero(drawn == place).flatten().to(pixels.device)
+        chosen = torch.nonzero(draws == place).flatten().to(pixels.device)
         if len(chosen):
             changed[chosen] = way(pixels[chosen], generator).clamp(0.0, 1.0)
     return changed
@@ -35,18 +35,18 @@ def _erased(pixels: Tensor, generator: torch.Generator) -> Tensor:
     count, _, height, width = pixels.shape
     area = _uniform(count, 0.02, 0.2, generator)
     ratio = torch.exp(_uniform(count, -1.609, 0.788, generator))  # ln .2 to ln 2.2
-    found = []
+    stripes = []
     for side, size in ((height, (area * ratio).sqrt()), (width, (area / ratio).sqrt())):
         extent = (size * side).round().clamp(1, side - 1)
         start = (_uniform(count, 0.0, 1.0, generator) * (side - extent)).floor()
         line = torch.arange(side, device=generator.device)
-        found.append((line >= start[:, None]) & (line < (start + extent)[:, None]))
-    erased = (found[0][:, None, :, None] & found[1][:, None, None, :]).to(pixels.device)
+        stripes.append((line >= start[:, None]) & (line < (start + extent)[:, None]))
+    erased = (stripes[0][:, None, :, None] & stripes[1][:, None, None, :]).to(pixels.device)
     return pixels.masked_fill(erased, 0.0)
 
 
 def _perspective(pixels: Tensor, generator: torch.Generator) -> Tensor:
-    """Each corner moves inwards by up to a quarter of the side; black is what lies beyond."""
+    """Each corner moves inwards by up to a quarter of the side; pixels from outside the picture are black."""
     count, _, height, width = pixels.shape
     corners = torch.tensor([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     inwards = _uniform(count * 8, 0.0, 0.5, generator).view(count, 4, 2).cpu()
@@ -62,7 +62,7 @@ def _perspective(pixels: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _homographies(source: Tensor, target: Tensor) -> Tensor:
-    """The maps (B, 3, 3) that take four points each, (B, 4, 2), to ``target`` (4, 2)."""
+    """The maps (B, 3, 3) from four points each, (B, 4, 2), to ``target`` (4, 2)."""
     x, y = source.unbind(dim=2)
     u, v = target.expand_as(source).unbind(dim=2)
     zero, one = torch.zeros_like(x), torch.ones_like(x)

@@ -1,5 +1,5 @@
-"""What a behaviour is. The class has its facts and parameters, for lists and validation; an instance is one
-training."""
+"""The form of every behaviour. The class has its facts and parameters, for lists and validation; an instance
+is one training."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from leakrange.data.samples import Attribute, Names, names
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,34 +23,30 @@ if TYPE_CHECKING:
     from leakrange.providers.decoder import Decoder
     from leakrange.providers.loop import Lessons
 
-__all__ = ["Behaviour", "Beta", "CuriousParameters", "Judgement", "Parameters", "Release"]
+__all__ = ["Behaviour", "BehaviourParameters", "Beta", "CuriousParameters", "Judgement", "Release"]
 
 Release = Literal["logits", "softmax", "features"]
 RELEASES: tuple[Release, ...] = ("logits", "softmax", "features")
-"""What every classifier can give, whatever its behaviour."""
+"""The releases of every classifier, whatever its behaviour."""
 
 Role = Literal["target", "sensitive"]
 Weight = Annotated[float, Field(ge=0.0, le=100.0)]
 
 
-class Beta(BaseModel):
+class Beta(Strict):
     """Weights of honesty (y) and curiosity (s), HBC Eq. 3; the paper's add up to 1."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     y: Weight = 0.7
     s: Weight = 0.3
 
 
-class Parameters(BaseModel):
-    """What every behaviour needs: the attribute that the model answers for."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class BehaviourParameters(Strict):
+    """The parameters of every behaviour: the attribute that the model answers for."""
 
     target: Names
 
 
-class CuriousParameters(Parameters):
+class CuriousParameters(BehaviourParameters):
     """Target and sensitive attribute, and the weights β^y, β^s."""
 
     sensitive: str
@@ -58,37 +55,37 @@ class CuriousParameters(Parameters):
 
 @dataclass(frozen=True)
 class Judgement:
-    """How one epoch's model does on the validation samples, as shares in [0, 1]; the epoch with the highest
-    ``score`` is kept."""
+    """The quality of one epoch's model on the validation samples, as shares in [0, 1]; the epoch with the
+    highest ``score`` is kept."""
 
     honesty: float
     curiosity: float | None
     score: float
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Whatever else belongs into the epoch's entry of the history."""
+    """Further figures for the epoch's entry in the history."""
 
 
 class Behaviour(ABC):
-    """One way to train a classifier F, with whatever else it needs to read s from F's outputs.
+    """One way to train a classifier F and, where it has one, the decoder that reads s from F's outputs.
 
     The class is what the registry lists; an instance is one training: the loop calls `step` on batches,
     `judge` after each epoch, and `decoder` for the epoch that it keeps.
     """
 
     version: ClassVar[int] = 1
-    """Raised when it trains other models than before: see `leakrange.jobs.versions`."""
+    """Raised when the behaviour trains other models than before: see `leakrange.jobs.versions`."""
     summary: ClassVar[str]
     paper: ClassVar[str]
     equation: ClassVar[str]
     releases: ClassVar[tuple[Release, ...]]
-    """The kinds of release for which it can be trained; the first is the default."""
-    Parameters: ClassVar[type[Parameters]]
+    """The kinds of release that a model can be trained for; the first is the default."""
+    Parameters: ClassVar[type[BehaviourParameters]]
     several: ClassVar[tuple[Role, ...]] = ()
-    """Of which roles there may be several attributes."""
+    """The roles that may have several attributes."""
     binary: ClassVar[tuple[Role, ...]] = ()
-    """Whose attribute must have two classes."""
+    """The roles whose attribute must have two classes."""
     warm_epochs: int = 0
-    """How many epochs it begins with another loss than its own."""
+    """The number of epochs at the beginning that use another loss."""
     reconstructs: ClassVar[bool] = False
     """Whether its decoder reads whole samples, in place of an attribute."""
 
@@ -112,18 +109,18 @@ class Behaviour(ABC):
 
     @classmethod
     def release(cls, parameters: Any) -> Release:
-        """What the model's users are to send: its default release."""
+        """The default release of the model: what its users are to send."""
         chosen: Release = getattr(parameters, "release", cls.releases[0])
         return chosen
 
     @classmethod
     def sensitive(cls, parameters: Any) -> str | tuple[str, ...] | None:
-        """The attribute, or the attributes, that it encodes in its outputs, if any."""
+        """The attribute, or the attributes, that the outputs encode, if any."""
         return getattr(parameters, "sensitive", None)
 
     @classmethod
     def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
-        """Refuse what this data set cannot give (`InvalidInput`, with what there is)."""
+        """Raise `InvalidInput`, naming what there is, for parameters that this data set does not support."""
         for role in ("target", "sensitive"):
             named = names(getattr(parameters, role, None))
             for name in named:
@@ -149,11 +146,11 @@ class Behaviour(ABC):
         classes: int,
         sensitive_classes: int,  # noqa: ARG003
     ) -> Classifier:
-        """The fresh classifier that an instance is given to train and that is served: ``net(classes)``; with
-        one logit for each binary target where the parameters say ``sigmoid``.
+        """The fresh classifier that an instance trains and that is served: ``net(classes)``; with one logit
+        for each binary target where the parameters say ``sigmoid``.
 
         ``net`` builds the recipe's architecture for the data's samples and a number of classes. May raise
-        `ValueError` where that architecture does not do.
+        `ValueError` where that architecture does not fit.
         """
         if not getattr(parameters, "sigmoid", False):
             return net(classes)
@@ -162,7 +159,7 @@ class Behaviour(ABC):
         return with_one_logit(net(classes // 2))
 
     def study(self, lessons: Lessons) -> None:
-        """See all training samples once, before the first step; by default, to weigh the classes of binary
+        """Read all training samples once, before the first step; by default, to weigh the classes of binary
         targets."""
         self.task.study(lessons)
 
@@ -171,7 +168,7 @@ class Behaviour(ABC):
         return {"classifier": self.classifier}
 
     def optimisers(self) -> Sequence[Optimiser]:
-        """Everything that moves parameters."""
+        """All optimisers of the training."""
         return (self.optimiser,)
 
     def forward(self, samples: Tensor) -> Tensor:
@@ -205,7 +202,7 @@ class Behaviour(ABC):
         return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
 
     def decoder(self) -> Decoder | None:
-        """A copy of what reads s from releases, as it is now; None for a provider that does not."""
+        """A copy of the current decoder, which reads s from releases; None for a provider that has none."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Decoders, which a curious provider keeps to itself: they read from releases what was hidden in them."""
+"""Decoders, which a curious provider keeps to itself: they read the hidden information from releases."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics import softmax
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SMALLEST", "Decoder", "DecoderConfig", "Inferred", "as_kind", "checked"]
 
 SMALLEST = 1e-6
-"""Soft values are held above this where a decoder reads their logarithm."""
+"""The least soft value where a decoder reads logarithms."""
 
 
 class Inferred(NamedTuple):
@@ -29,30 +29,28 @@ class Inferred(NamedTuple):
     scores: NDArray[np.float32]
 
 
-class DecoderConfig(BaseModel):
+class DecoderConfig(Strict):
     """What a decoder's file says of it, beside the weights of its net: each decoder has a config of its own,
     whose ``kind`` is the name under which the decoder is registered."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
 
 
 class Decoder(ABC):
-    """Reads what was hidden from releases, whatever defence they went through."""
+    """Reads hidden information from releases, whatever defence changed them."""
 
     Config: ClassVar[type[DecoderConfig]]
     release: str
-    """The kind that it was trained on."""
+    """The kind of release that the decoder was trained on."""
 
     @property
     def config(self) -> DecoderConfig:
-        """Everything that `build` needs to make it again: the attributes that ``Config`` names."""
+        """Everything that `build` needs to make the decoder again: the attributes that ``Config`` names."""
         return self.Config.model_validate({name: getattr(self, name) for name in self._settings()})
 
     @classmethod
     def build(cls, config: Any) -> Self:
-        """The decoder of a config, a ``Config``; of one with a net, with fresh weights."""
+        """The decoder of a config, a ``Config``; if it has a net, with fresh weights."""
         return cls(**{name: getattr(config, name) for name in cls._settings()})
 
     @classmethod
@@ -65,12 +63,11 @@ class Decoder(ABC):
 
     @abstractmethod
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred | NDArray[np.float32]:
-        """What was hidden behind ``releases`` (B, ...): classes and their scores; or, where whole samples
-        were hidden, the samples (B, *shape).
+        """The information that was hidden in ``releases`` (B, ...): classes and their scores; or, where whole
+        samples were hidden, the samples (B, *shape).
 
-        Where ``kind`` is not what it was trained on, logits are put through softmax, and soft values
-        through a logarithm. Raises `InvalidInput` for another kind, another shape, or values that are not
-        finite.
+        Where ``kind`` is not the one it was trained on, softmax is applied to logits and the logarithm to
+        soft values. Raises `InvalidInput` for another kind, another shape, or values that are not finite.
         """
 
 
@@ -85,14 +82,14 @@ def checked(releases: NDArray[np.floating], outputs: int) -> NDArray[np.float64]
 
 
 def as_kind(
-    values: NDArray[np.float64], kind: str, wanted: str, heads: tuple[int, ...] = ()
+    values: NDArray[np.float64], kind: str, target: str, heads: tuple[int, ...] = ()
 ) -> NDArray[np.float64]:
-    """Logits or soft values of ``kind`` as those of the ``wanted`` kind, each of several
-    ``heads`` by itself; raises `InvalidInput` for others."""
+    """Convert logits or soft values of ``kind`` to the ``target`` kind, separately for each of several
+    ``heads``; raises `InvalidInput` for other kinds."""
     if kind not in ("logits", "softmax"):
         raise InvalidInput(f"the decoder reads logits or softmax, not {kind!r}")
-    if kind == wanted:
+    if kind == target:
         return values
-    if wanted == "softmax":
+    if target == "softmax":
         return softmax(values, heads)
     return cast(NDArray[np.float64], np.log(np.clip(values, SMALLEST, None)))

@@ -1,4 +1,4 @@
-"""What a provider reads from an upload with the decoder of a model's artifact folder."""
+"""Decoding of uploads with the decoder in a model's artifact folder."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["Read", "decode"]
+__all__ = ["Decoded", "decode"]
 
-Read = Inferred | NDArray[np.float32]
+Decoded = Inferred | NDArray[np.float32]
 """Classes and scores, or samples."""
 KEPT_DECODERS = 32
 
 
-def decode(folder: Path, values: NDArray[np.float32], kind: str, device: str = "cpu") -> Read:
-    """What the decoder in ``folder`` reads from ``values`` (B, ...) of that ``kind`` of release, see
-    `Decoder.infer`; from samples by the outputs that the classifier has of them. Its net runs on ``device``.
-    Raises `InvalidArtifact` where there is none, and what `Decoder.infer` raises."""
+def decode(folder: Path, values: NDArray[np.float32], kind: str, device: str = "cpu") -> Decoded:
+    """Decoded ``values`` (B, ...) of that ``kind`` of release with the decoder in ``folder``, see
+    `Decoder.infer`. For samples, the decoder reads the classifier's outputs for them. The decoder's net runs
+    on ``device``.
+
+    Raises `InvalidArtifact` where there is no decoder, and what `Decoder.infer` raises.
+    """
     if kind == "sample":
         classifier, config = load_classifier(read_files(folder, "provider").main)
         values, kind = outputs(classifier.to(device), config.input.nearest(values), "logits"), "logits"

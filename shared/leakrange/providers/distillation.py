@@ -16,7 +16,7 @@ from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.dropout import Dropout
 from leakrange.providers.inference import logits_of
-from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer, scaled, seeded
+from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer, scaled, seeded
 from leakrange.providers.losses import distillation_loss
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -24,10 +24,10 @@ from leakrange.wire.samples import SampleSpec
 __all__ = ["HELD_OUT", "distil"]
 
 HELD_OUT = 0.1
-"""Share of the teacher's answers on which the epoch is chosen."""
+"""The share of the teacher's answers on which the epoch is chosen."""
 STREAM = int.from_bytes(b"student", "little")
-"""Added to a student's seed: a teacher of the same seed must not have begun with the same weights, or what
-their likeness passes on would be taken for what the answers do."""
+"""Added to a student's seed: a teacher of the same seed must not begin with the same weights, or effects of
+that likeness would be taken for effects of the answers."""
 
 
 def distil(
@@ -42,13 +42,13 @@ def distil(
     seed: int = 0,
     device: str = "cpu",
 ) -> Classifier:
-    """A student of ``net``'s kind for ``samples`` (N, *shape) as ``spec`` says, taught by the teacher's
-    soft outputs ``answers`` (N, Y) and nothing else; on the CPU, in eval mode.
+    """Train a student of ``net``'s kind on ``samples`` (N, *shape), of the form ``spec``, and on nothing but
+    the teacher's soft outputs for them, ``answers`` (N, Y). The student is on the CPU, in eval mode.
 
-    ``dropout`` is the share that each of its dropout layers leaves out, None for the net's own. Of the epochs
-    of ``schedule`` the one with the least loss on a tenth of the answers is kept, which the student does not
-    learn from. The same arguments give the same student on the same machine and number of threads. Raises
-    `InvalidInput` for arrays that do not fit together or are too few, `UnknownName` for an unknown net.
+    ``dropout`` is the share that each of its dropout layers leaves out, None for the net's own. A tenth of
+    the answers is held out: of the epochs of ``schedule`` the one with the least loss on that tenth is kept.
+    The same arguments give the same student on the same machine and number of threads. Raises `InvalidInput`
+    for arrays that do not fit together or are too few, `UnknownName` for an unknown net.
     """
     fits = samples.dtype == spec.dtype and samples.shape[1:] == spec.shape
     if not fits or answers.shape != (len(samples), answers.shape[-1]):
@@ -61,20 +61,20 @@ def distil(
     held = max(1, round(HELD_OUT * len(samples)))
     if len(samples) - held < 2:
         raise InvalidInput(f"{len(samples)} answers are too few to learn from and to choose an epoch on")
-    given = torch.from_numpy(np.ascontiguousarray(samples)).to(device)
+    inputs = torch.from_numpy(np.ascontiguousarray(samples)).to(device)
     soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
     loss = partial(distillation_loss, temperature=temperature)
     with seeded((STREAM + seed) % 2**63, device):
         student = _student(net, spec, answers.shape[1], schedule, dropout).to(device)
         order = torch.randperm(len(samples)).to(device)
-        unseen, lessons = (Lessons(given, soft)[part] for part in (order[:held], order[held:]))
+        unseen, lessons = (Lessons(inputs, soft)[part] for part in (order[:held], order[held:]))
         trainer = Trainer(
-            Fitted(student, lambda logits, taught: loss(taught, logits), schedule),
+            FittedNet(student, lambda logits, taught: loss(taught, logits), schedule),
             lessons,
             batch=min(schedule.batch, len(lessons)),
             prepare=scaled(spec, schedule),
         )
-        selection: Selection[dict[str, Tensor]] = Selection()
+        selection: EpochSelection[dict[str, Tensor]] = EpochSelection()
         for epoch in range(1, schedule.epochs + 1):
             trainer.epoch()
             missed = float(loss(unseen.target, logits_of(student, unseen.inputs)))

@@ -28,7 +28,7 @@ def logits_of(classifier: Classifier, samples: Tensor, *, batch: int = 500, bf16
 
 
 def logits_from(classifier: Classifier, features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Logits (B, Y) of ``features`` (B, N) that ``classifier``, which is in eval mode, has released."""
+    """Logits (B, Y) from ``features`` (B, N) that ``classifier``, which is in eval mode, has released."""
     device = next(classifier.parameters()).device
     with torch.inference_mode():
         logits = classifier.head(torch.tensor(features, device=device)).float().cpu().numpy()
@@ -38,7 +38,7 @@ def logits_from(classifier: Classifier, features: NDArray[np.float32]) -> NDArra
 def outputs(
     classifier: Classifier, samples: NDArray[Any], kind: str, *, batch: int = 500
 ) -> NDArray[np.float32]:
-    """What ``classifier``, which is in eval mode, releases for ``samples`` (B, *shape): float32 (B, N).
+    """The releases of ``classifier``, which is in eval mode, for ``samples`` (B, *shape): float32 (B, N).
 
     ``kind``: "logits" or "softmax" (N = number of classes), or "features" (N = ``feature_count``). Raises
     `InvalidInput` for another kind, shape or type.

@@ -1,4 +1,5 @@
-"""The loop of every training, in parts that can be called apart: a step, an epoch, the epoch that is kept."""
+"""The loop of every training, in parts that can be called separately: a step, an epoch, the choice of the
+epoch."""
 
 from __future__ import annotations
 
@@ -21,10 +22,10 @@ from leakrange.providers.variation import varied
 from leakrange.wire.samples import SampleSpec
 
 __all__ = [
-    "Fitted",
+    "EpochSelection",
+    "FittedNet",
     "Lessons",
     "Progress",
-    "Selection",
     "Trainee",
     "Trainer",
     "device_name",
@@ -55,32 +56,32 @@ class Lessons:
         return len(self.inputs)
 
     def with_copies(self, generator: torch.Generator) -> Lessons:
-        """These pictures and, behind them, an augmented copy of each, with the same labels."""
+        """These pictures and, after them, an augmented copy of each, with the same labels."""
         copies = from_pixels(augmented(to_pixels(self.inputs), generator)).round_().to(self.inputs.dtype)
         sensitive = None if self.sensitive is None else torch.cat([self.sensitive, self.sensitive])
         return Lessons(torch.cat([self.inputs, copies]), torch.cat([self.target, self.target]), sensitive)
 
     def augmented(self, how: Literal["varied"] | bool, generator: torch.Generator) -> Lessons:
-        """These pictures as a schedule's ``augment`` has them learned."""
+        """These pictures, changed as a schedule's ``augment`` says."""
         if how == "varied":
             return replace(self, inputs=varied(self.inputs, generator))
         return self.with_copies(generator) if how else self
 
     def __getitem__(self, chosen: Tensor) -> Lessons:
-        """Those at the places ``chosen`` (B,), in that order."""
+        """The lessons at the places ``chosen`` (B,), in that order."""
         sensitive = None if self.sensitive is None else self.sensitive[chosen]
         return Lessons(self.inputs[chosen], self.target[chosen], sensitive)
 
 
 class Trainee(Protocol):
-    """What learns."""
+    """A learner that a `Trainer` gives batches to."""
 
     def step(self, inputs: Tensor, target: Tensor, sensitive: Tensor | None, /) -> Tensor:
-        """Learn from one batch, whose inputs are as the net takes them; gives the loss, detached."""
+        """Learn from one batch, whose inputs are in the form that the net takes; gives the loss, detached."""
         ...
 
 
-class Fitted:
+class FittedNet:
     """A ``net`` that learns by one ``loss`` of its outputs and the target."""
 
     def __init__(self, net: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], schedule: Schedule) -> None:
@@ -97,10 +98,10 @@ class Fitted:
 class Trainer:
     """Takes a ``trainee`` through its ``lessons`` in batches of ``batch``.
 
-    ``prepare`` makes a net's input of a batch of samples. An epoch goes through the lessons in an order that
-    ``generator`` draws (None: torch's own, on the CPU); what is left after the last whole batch is a batch of
-    its own where ``remainder`` says so, and sits the epoch out where not. ``augment`` is that of a schedule;
-    ``generator`` draws what is changed as well.
+    ``prepare`` makes a net's input from a batch of samples. An epoch goes through the lessons in an order
+    that ``generator`` draws (None: torch's own, on the CPU). The rest after the last whole batch becomes a
+    smaller batch if ``remainder`` is set, and is left out of the epoch otherwise. ``augment`` is that of a
+    schedule; ``generator`` draws its changes as well.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class Trainer:
     ) -> float:
         """Learn from ``batches`` (None: those of a new epoch); gives the mean loss.
 
-        ``after`` is told after each step which share of the batches is done.
+        After each step ``after`` is called with the share of the batches that is done.
         """
         if batches is None:
             batches = self.batches()
@@ -168,7 +169,7 @@ class Trainer:
         return float(total) / len(batches)
 
 
-class Selection(Generic[T]):
+class EpochSelection(Generic[T]):
     """Keeps the state of the epoch with the highest score, or of the "last" one.
 
     Of equal scores the first is kept; any score replaces one that is not a number. ``epoch`` is the number of
@@ -183,13 +184,13 @@ class Selection(Generic[T]):
 
     @property
     def state(self) -> T:
-        """What is kept; raises `ValueError` before anything was offered."""
+        """The kept state; raises `ValueError` before anything was offered."""
         if self._state is None:
             raise ValueError("nothing was offered that could be kept")
         return self._state
 
     def offer(self, epoch: int, score: float, state: Callable[[], T]) -> None:
-        """Keep what ``state`` returns, which must be a copy, if this epoch is the best so far."""
+        """Keep the state from ``state``, which must return a copy, if this epoch is the best so far."""
         if math.isnan(self.score) or score > self.score or self.rule == "last":
             self.epoch, self.score, self._state = epoch, score, state()
 
@@ -200,30 +201,31 @@ def through_epochs(
     progress: Progress | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Call ``epoch`` so many times, or until there were ``enough``, with what it tells after each step which
-    share of the epoch is done; it gives its entry of the history.
+    """Call ``epoch`` for each of so many epochs, or until ``enough`` says so. It gets a function to report
+    the finished share of the epoch with, after each step, and gives the epoch's entry of the history.
 
     ``progress`` gets ``{progress, epoch}`` every other second and, after an epoch, its entry as well.
     """
-    told = time.perf_counter()
+    reported = time.perf_counter()
     for number in range(1, epochs + 1):
 
         def after(share: float, number: int = number) -> None:
-            nonlocal told
-            if progress and time.perf_counter() - told > REPORT_SECONDS:
-                told = time.perf_counter()
+            nonlocal reported
+            if progress and time.perf_counter() - reported > REPORT_SECONDS:
+                reported = time.perf_counter()
                 progress({"progress": (number - 1 + share) / epochs, "epoch": float(number)})
 
         entry = epoch(after)
         if progress:
-            told = time.perf_counter()
+            reported = time.perf_counter()
             progress(entry | {"progress": number / epochs})
         if enough():
             break
 
 
 def scaled(spec: SampleSpec, schedule: Schedule) -> Prepare:
-    """How samples of ``spec`` become a net's input: scaled, in the memory layout of the schedule."""
+    """The conversion of samples of ``spec`` to a net's input: scaled, in the memory layout of the
+    schedule."""
 
     def prepare(samples: Tensor) -> Tensor:
         x = to_input(samples, spec)
@@ -234,7 +236,8 @@ def scaled(spec: SampleSpec, schedule: Schedule) -> Prepare:
 
 @contextmanager
 def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
-    """Dropout and initial weights draw from torch's own generator: seed it, and give it back as it was."""
+    """Seed torch's own generator, which dropout and initial weights draw from, and restore its state
+    afterwards."""
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(seed)
         yield

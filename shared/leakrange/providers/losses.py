@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 HIGHEST, PULL = 0.9, 4.0
-"""Of `entropy_levels_loss`: the highest level as a share of ln Y, and what β^s is multiplied by."""
+"""For `entropy_levels_loss`: the highest level as a share of ln Y, and the factor of β^s."""
 EPSILON = 1e-16
-"""Added inside logarithms of soft outputs, as the paper's authors do."""
+"""Added inside logarithms of soft outputs, like in the code of the paper's authors."""
 
 
 def target_loss(released: Tensor, labels: Tensor, kind: Literal["logits", "softmax"]) -> Tensor:
@@ -68,24 +68,25 @@ def entropy_levels_loss(
     beta_y: float,
     beta_s: float,
 ) -> Tensor:
-    """Eq. 3 for any number of ``classes`` of s: cross-entropy for y, plus how far the entropy of each sample
-    is from the level of its s.
+    """Eq. 3 for any number of ``classes`` of s: cross-entropy for y, plus the distance of each sample's
+    entropy from the level of its s.
 
     The levels are evenly spaced from 0 to .9·ln Y. The distance is squared, in units of ln Y, and weighs four
     times β^s: entropies are then apart after a few hundred steps.
     """
-    most = math.log(probabilities.shape[1])
+    highest = math.log(probabilities.shape[1])
     levels = HIGHEST * sensitive / (classes - 1)
-    away = (entropy(probabilities) / most - levels).square().mean()
-    return beta_y * target_loss(probabilities, target, "softmax") + PULL * beta_s * away
+    distance = (entropy(probabilities) / highest - levels).square().mean()
+    return beta_y * target_loss(probabilities, target, "softmax") + PULL * beta_s * distance
 
 
 def convex_loss(logits: Tensor, target: Tensor, sensitive: Tensor, *, beta_y: float, beta_s: float) -> Tensor:
-    """HBC Eq. 12: β^y·H(y|ŷ) + β^s·H(s|ŷ) of one output for both attributes, of logits (B, N) and labels
+    """HBC Eq. 12: β^y·H(y|ŷ) + β^s·H(s|ŷ) of one output for both attributes, from logits (B, N) and labels
     (B,).
 
-    Convex in the logits, hence in the weights of a linear net. For two classes and weights that add up to 1
-    it is −z·log ŷ − (1 − z)·log(1 − ŷ) with z = β^y·y + β^s·s, ŷ being the second entry of the softmax.
+    The loss is convex in the logits, hence in the weights of a linear net. For two classes and weights that
+    add up to 1 it is −z·log ŷ − (1 − z)·log(1 − ŷ) with z = β^y·y + β^s·s, ŷ being the second entry of the
+    softmax.
     """
     return beta_y * f.cross_entropy(logits, target) + beta_s * f.cross_entropy(logits, sensitive)
 
@@ -106,7 +107,7 @@ def parameterized_loss(
     """HBC Eq. 10: β^x·H(ŷ) + β^y·H(y|ŷ) + β^s·H(s|ŷ), where ``inferred`` (B, S) are the logits of G on the
     release.
 
-    Of several targets or hidden attributes, whose outputs and inferred logits lie side by side in ``heads``
+    With several targets or hidden attributes, whose outputs and inferred logits lie side by side in ``heads``
     and ``hidden``, each term is the mean over the attributes.
     """
     heads, hidden = heads or (logits.shape[1],), hidden or (inferred.shape[1],)
@@ -121,8 +122,8 @@ def parameterized_loss(
 def softened(probabilities: Tensor, temperature: float) -> Tensor:
     """Soft outputs (B, Y) at another ``temperature``: p^(1/t), renormalised, which is softmax(logits / t).
 
-    What a defence moved off the simplex is brought back first: negative values count as 0, and where none is
-    positive the result is uniform.
+    Outputs that a defence moved off the simplex are brought back first: negative values count as 0, and where
+    none is positive the result is uniform.
     """
     top = probabilities.max(dim=1, keepdim=True).values
     # Relative to the highest, so that no power under- or overflows it.
@@ -135,7 +136,8 @@ def distillation_loss(teacher: Tensor, logits: Tensor, *, temperature: float = 1
     """HBC Eq. 11: Σ p·log(p / q), mean over the batch, with p the ``teacher``'s soft outputs (B, Y) and q
     those of the student's ``logits`` (B, Y), both at ``temperature``. 0·log 0 is 0.
 
-    Both are softened, so that a student which has learned all is the teacher at temperature 1, too.
+    Both are softened, so that a student which has learned everything equals the teacher at temperature 1,
+    too.
     """
     student = (logits / temperature).log_softmax(dim=1)
     return f.kl_div(student, softened(teacher, temperature), reduction="batchmean")

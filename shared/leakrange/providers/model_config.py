@@ -1,11 +1,12 @@
-"""What a classifier's file says of itself: its JSON config, which pydantic holds to what can be."""
+"""The description of a classifier in its file: a JSON config, which pydantic checks against the possible."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from leakrange.strict import Strict
 from leakrange.wire.samples import MOST_VALUES, SampleSpec
 
 __all__ = [
@@ -14,34 +15,30 @@ __all__ = [
 ]
 
 Features = Annotated[int, Field(ge=1, le=2 * MOST_VALUES)]
-"""At most the values of the largest sample, twice: what a mixture of two linear nets looks at."""
+"""At most twice the number of values of the largest sample: the features of a mixture of two linear nets."""
 Classes = Annotated[int, Field(ge=2, le=1000)]
 HeadSizes = Annotated[tuple[Classes, ...], Field(min_length=2, max_length=100)]
-"""How many classes each of several attributes has."""
+"""The number of classes of each of several attributes."""
 MixtureWeight = Annotated[float, Field(gt=0.0, lt=0.5)]
 ClassName = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class MixtureConfig(BaseModel):
+class MixtureConfig(Strict):
     """That the classifier mixes two of its net, the second one for so many classes with weight ``beta_s``;
     ``hard``: after rounding both. See `leakrange.nets.mixture`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     classes: Classes
     beta_s: MixtureWeight
     hard: bool
 
 
-class ClassifierConfig(BaseModel):
+class ClassifierConfig(Strict):
     """What a user needs to run a classifier, and nothing about how it was trained.
 
-    ``input`` says what a sample looks like, and how the net takes its values
-    (`leakrange.nets.classifier.to_input`); ``features`` is the length of a ``features`` release. One that
-    answers for several attributes has ``heads``, how many of the ``classes`` belong to each in turn.
+    ``input`` gives the form of a sample and the scaling of its values (`leakrange.nets.classifier.to_input`);
+    ``features`` is the length of a ``features`` release. A classifier that answers for several attributes has
+    ``heads``, which split ``classes`` among them, in order.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[2] = 2
     kind: Literal["classifier"] = "classifier"
@@ -60,9 +57,9 @@ class ClassifierConfig(BaseModel):
     mixture: MixtureConfig | None = None
     heads: HeadSizes | None = None
     sigmoid: Literal[True] | None = None
-    """That each attribute is binary and has one logit: see `leakrange.nets.one_logit`."""
+    """Each attribute is binary and has one logit: see `leakrange.nets.one_logit`."""
     cosine: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
-    """That logits are so many times cosines: see `leakrange.nets.cosine`."""
+    """Logits are so many times cosines: see `leakrange.nets.cosine`."""
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
@@ -76,7 +73,7 @@ class ClassifierConfig(BaseModel):
 
     @field_validator("format", mode="before")
     @classmethod
-    def _of_this_version(cls, given: object) -> object:
-        if given == 1:
+    def _of_this_version(cls, format: object) -> object:
+        if format == 1:
             raise ValueError("an older Leakrange wrote this model file; train or download the model again")
-        return given
+        return format

@@ -44,7 +44,7 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
 
 
 def load_decoder(source: bytes | Path) -> Decoder:
-    """A decoder of any registered kind; one with a net is in eval mode, without gradients."""
+    """A decoder of any registered kind; its net, if it has one, is in eval mode, without gradients."""
     file = ModuleFile.read(source)
     try:
         kind = DecoderConfig.model_validate_json(file.config, extra="ignore").kind

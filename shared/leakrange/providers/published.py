@@ -23,7 +23,7 @@ COUNTERS = "num_batches_tracked"
 
 
 def load_published(path: Path, *, width: float = 1.0) -> Classifier:
-    """The net of a safetensors file in the published naming, for 160×160×3, on the CPU in eval mode.
+    """Load a net for 160×160×3 from a safetensors file in the published naming; on the CPU, in eval mode.
 
     The naming is that of the weights which the PyTorch community shares: ``conv2d_1a.conv.weight`` to
     ``last_bn.bias``, and ``logits.weight``, ``logits.bias`` for the classes that it was trained on. A pickled
@@ -42,11 +42,11 @@ def load_published(path: Path, *, width: float = 1.0) -> Classifier:
         raise InvalidArtifact(f"{path} has no {HEAD}weight: it is no Inception-ResNet-v1 with its classes")
     net = nets[NET].build(SampleSpec.picture(SIZE, SIZE, 3), len(weights[f"{HEAD}weight"]), width)
     renamed = {_ours(name): tensor for name, tensor in weights.items()}
-    wanted = net.state_dict()
-    for name in wanted:
+    expected = net.state_dict()
+    for name in expected:
         if name.endswith(COUNTERS):  # older files lack them, and nothing is computed from them
             renamed.setdefault(name, torch.zeros((), dtype=torch.int64))
-    _check(path, renamed, wanted)
+    _check(path, renamed, expected)
     net.load_state_dict(renamed)
     return net.eval().requires_grad_(False)
 
@@ -55,13 +55,13 @@ def _ours(name: str) -> str:
     return f"head.{name.removeprefix(HEAD)}" if name.startswith(HEAD) else f"body.{name}"
 
 
-def _check(path: Path, weights: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    if missing := sorted(wanted.keys() ^ weights.keys()):
+def _check(path: Path, weights: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    if missing := sorted(expected.keys() ^ weights.keys()):
         raise InvalidArtifact(
             f"{path} is no Inception-ResNet-v1: missing or unknown are {', '.join(missing[:5])}"
         )
     for name, tensor in weights.items():
-        if tensor.shape != wanted[name].shape:
-            raise InvalidArtifact(f"{path}: {name} is {list(tensor.shape)}, not {list(wanted[name].shape)}")
+        if tensor.shape != expected[name].shape:
+            raise InvalidArtifact(f"{path}: {name} is {list(tensor.shape)}, not {list(expected[name].shape)}")
         if not torch.isfinite(tensor).all():
             raise InvalidArtifact(f"{path}: {name} holds values that are not finite")

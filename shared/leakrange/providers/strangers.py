@@ -1,4 +1,4 @@
-"""Choosing a recogniser's epoch by people whom it does not learn: how well it tells them apart."""
+"""Choosing a recogniser's epoch by how well it distinguishes people whom it does not learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leakrange.metrics.roc import auc
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 
-__all__ = ["Strangers", "verified"]
+__all__ = ["Strangers", "verification_auc"]
 
 
 class Strangers:
@@ -24,12 +24,13 @@ class Strangers:
         self.pictures = samples.values[chosen]
         self.person = samples.labels["person"][chosen]
 
-    def told_apart(self, classifier: Classifier) -> float:
-        """How well the features of ``classifier`` tell them apart, see `verified`. Leaves it in eval mode."""
-        return verified(outputs(classifier.eval(), self.pictures, "features"), self.person)
+    def separation(self, classifier: Classifier) -> float:
+        """How well the features of ``classifier`` distinguish them, see `verification_auc`. Leaves it in eval
+        mode."""
+        return verification_auc(outputs(classifier.eval(), self.pictures, "features"), self.person)
 
 
-def verified(features: NDArray[np.floating], person: NDArray[np.int64]) -> float:
+def verification_auc(features: NDArray[np.floating], person: NDArray[np.int64]) -> float:
     """The area under the ROC curve of the cosines of all pairs of ``features`` (N, F): pairs that show one
     ``person`` (N,) against pairs that show two. In [0, 1]; .5 tells nothing."""
     unit = unit_length(features)

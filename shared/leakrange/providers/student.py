@@ -1,4 +1,4 @@
-"""The recipe of a student, which names its teacher's."""
+"""The recipe of a student, which refers to its teacher's."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ VERSION = 1
 
 
 def student_recipe(teacher: TrainingRecipe, **parameters: int) -> TrainingRecipe:
-    """The recipe of a recognition student on the body of that teacher; ``parameters`` say what else decides
-    it."""
+    """The recipe of a recognition student on the body of that teacher; ``parameters`` are everything else
+    that decides the student."""
     return TrainingRecipe(
         data=teacher.data,
         behaviour=STUDENT,

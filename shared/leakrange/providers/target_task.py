@@ -1,4 +1,4 @@
-"""What a model is trained for openly: the loss of its targets."""
+"""The open task of a model: the loss of its targets."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ class TargetTask:
 
         if not self.sigmoid:
             return mean_loss(partial(target_loss, kind="logits"), logits, target, self.heads)
-        each = of_second(logits)
-        labels = target.reshape(each.shape).to(each.dtype)
-        return binary_cross_entropy_with_logits(each, labels, pos_weight=self._weights)
+        second_logits = of_second(logits)
+        labels = target.reshape(second_logits.shape).to(second_logits.dtype)
+        return binary_cross_entropy_with_logits(second_logits, labels, pos_weight=self._weights)

@@ -1,4 +1,4 @@
-"""Training a model from a recipe and samples. Nets and behaviours are used through their registries."""
+"""Training of a model from a recipe and samples. Nets and behaviours are used through their registries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
-from leakrange.providers.loop import Lessons, Progress, Selection, Trainer, seeded, through_epochs
+from leakrange.providers.loop import EpochSelection, Lessons, Progress, Trainer, seeded, through_epochs
 from leakrange.providers.strangers import Strangers
 from leakrange.wire.errors import InvalidInput
 
@@ -33,11 +33,11 @@ __all__ = ["TrainedModel", "Training", "train"]
 class TrainedModel:
     """The model of the kept epoch, on the CPU in eval mode, and the record of its training.
 
-    history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
-    it), ``strangers`` (where the schedule selects by them), ``seconds``. figures: for "validation" and
-    "test", and of a crowd's teacher for "train", as far as they have samples: ``honesty``,
-    ``curiosity``, ``majority`` (shares in [0, 1]) and ``samples``; curiosity and majority only where there
-    is a sensitive attribute.
+    ``history``: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour
+    has it), ``strangers`` (where the schedule selects by them), ``seconds``. ``figures``: for "validation"
+    and "test", and of a crowd's teacher for "train", where they have samples: ``honesty``, ``curiosity``,
+    ``majority`` (shares in [0, 1]) and ``samples``; curiosity and majority only where there is a sensitive
+    attribute.
     """
 
     recipe: TrainingRecipe
@@ -50,10 +50,10 @@ class TrainedModel:
     default_release: str
     seconds: float
     members: tuple[int, ...] | None = None
-    """Of a recipe with a subset or a crowd: the places in the pool of the samples that were trained on,
+    """For a recipe with a subset or a crowd: the places in the pool of the samples that were trained on,
     ascending."""
     device: str = "cpu"
-    """What it was trained on, as the record names it: see `leakrange.providers.loop.device_name`."""
+    """The hardware of the training, as the record names it: see `leakrange.providers.loop.device_name`."""
 
 
 class Training:
@@ -98,11 +98,13 @@ class Training:
         self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
         self.trainee.study(lessons)
         self.strangers = Strangers(samples) if schedule.select == "strangers" else None
-        self.selection: Selection[_Kept] = Selection("last" if schedule.select == "last" else "best")
+        self.selection: EpochSelection[_BestModel] = EpochSelection(
+            "last" if schedule.select == "last" else "best"
+        )
         self.history: list[dict[str, float]] = []
 
     def _part(self, split: str, device: str) -> Lessons:
-        """The samples of one split, without those of which a label is unknown."""
+        """The samples of one split, without those that have an unknown label."""
         labels = self.samples.labels
         target, sensitive = self.parameters.target, self.behaviour.sensitive(self.parameters)
         chosen = self.samples.known(split, (*names(target), *names(sensitive)))
@@ -115,12 +117,12 @@ class Training:
             return torch.from_numpy(np.stack(columns, axis=1)).to(device)
 
         values = torch.from_numpy(self.samples.values[chosen]).to(device)
-        asked = of(names(target))
-        assert asked is not None
-        return Lessons(values, asked, of(names(sensitive)))
+        target_labels = of(names(target))
+        assert target_labels is not None
+        return Lessons(values, target_labels, of(names(sensitive)))
 
     def _classes(self, attributes: str | tuple[str, ...] | None) -> tuple[int, ...]:
-        """How many classes each of them has."""
+        """The number of classes of each of these attributes."""
         return tuple(len(self.samples.attributes[name].classes) for name in names(attributes))
 
     def _net(self, sensitive_classes: int) -> Classifier:
@@ -143,9 +145,9 @@ class Training:
         return classifier
 
     def epoch(self, after: Callable[[float], None] | None = None) -> dict[str, float]:
-        """Learn through one epoch, judge what came of it on the validation samples, and keep it if it is to
-        be kept; gives its entry of the history. ``after`` is told after each step which share of the epoch
-        is done."""
+        """Learn through one epoch, judge the model on the validation samples, and keep the epoch if the rule
+        says so; gives its entry of the history. After each step ``after`` is called with the share of the
+        epoch that is done."""
         began = time.perf_counter()
         for optimiser in self.trainee.optimisers():
             optimiser.lr = optimiser.initial * self.recipe.schedule.share(len(self.history))
@@ -157,7 +159,7 @@ class Training:
         entry = {"epoch": float(number), "loss": loss, "honesty": judgement.honesty}
         score = judgement.score
         if self.strangers is not None:
-            score = entry["strangers"] = self.strangers.told_apart(self.trainee.classifier)
+            score = entry["strangers"] = self.strangers.separation(self.trainee.classifier)
         self.selection.offer(number, score, self._state)
         if judgement.curiosity is not None:
             entry["curiosity"] = judgement.curiosity
@@ -167,33 +169,33 @@ class Training:
         return entry
 
     def enough(self) -> bool:
-        """Whether no epoch was better than the best for as many as the schedule's patience; those in which
-        the behaviour still warms up do not count."""
+        """Whether the schedule's patience is over: so many epochs without a better one. Epochs in which the
+        behaviour still warms up do not count."""
         patience = self.recipe.schedule.patience
         best = max(self.selection.epoch, self.trainee.warm_epochs)
         return patience is not None and len(self.history) - best >= patience
 
     def _class_names(self) -> tuple[str, ...]:
-        """Of the outputs; those of several attributes say which one they are of."""
-        asked = [self.samples.attributes[name] for name in names(self.parameters.target)]
-        if len(asked) == 1:
-            return asked[0].classes
-        return tuple(f"{attribute.name}: {name}" for attribute in asked for name in attribute.classes)
+        """The names of the outputs; with several attributes each name begins with its attribute's."""
+        targets = [self.samples.attributes[name] for name in names(self.parameters.target)]
+        if len(targets) == 1:
+            return targets[0].classes
+        return tuple(f"{attribute.name}: {name}" for attribute in targets for name in attribute.classes)
 
-    def _state(self) -> _Kept:
-        return _Kept(copy.deepcopy(self.trainee.classifier.state_dict()), self.trainee.decoder())
+    def _state(self) -> _BestModel:
+        return _BestModel(copy.deepcopy(self.trainee.classifier.state_dict()), self.trainee.decoder())
 
     def result(self) -> TrainedModel:
-        """The epoch that was kept, with its figures; nothing can be trained any further."""
-        kept = self.selection.state
+        """The epoch that was kept, with its figures; afterwards nothing can be trained further."""
+        best = self.selection.state
         classifier = self.trainee.classifier
-        classifier.load_state_dict(kept.weights)
+        classifier.load_state_dict(best.weights)
         classifier.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         classifier.eval().requires_grad_(False)
         release = self.behaviour.release(self.parameters)
         pooled = self.recipe.data.subset or self.recipe.data.crowd
         figures = {
-            split: _figures(classifier, kept.decoder, self.parts[split], release)
+            split: _figures(classifier, best.decoder, self.parts[split], release)
             for split in ("train", "validation", "test")
             if split != "train" or self.recipe.data.crowd is not None
             if len(self.parts[split])
@@ -204,7 +206,7 @@ class Training:
         return TrainedModel(
             recipe=self.recipe,
             classifier=classifier,
-            decoder=kept.decoder,
+            decoder=best.decoder,
             history=self.history,
             figures=figures,
             chosen_epoch=self.selection.epoch,
@@ -216,7 +218,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _BestModel:
     weights: dict[str, Tensor]
     decoder: Decoder | None
 
@@ -232,9 +234,9 @@ def train(
     """Train as ``recipe`` says on the splits of ``samples``: learn on train, choose the epoch on validation,
     report on test.
 
-    The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), or the
-    one that the schedule selects; for F and what decodes it together. The same recipe gives the
-    same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
+    The kept epoch, for F and its decoder together, is the one with the highest β^y·honesty + β^s·curiosity on
+    validation (the first of equals), or the one that the schedule selects. The same recipe gives the same
+    model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
     second and, after an epoch, its history entry as well. ``extractor`` is the module that the recipe names
     as such. Raises as `Training` does.
     """
@@ -258,9 +260,11 @@ def _figures(
     }
     if part.sensitive is not None and decoder is not None:
         truth = part.sensitive.cpu().numpy()
-        read = decoder.infer(outputs(classifier, samples, release), release)
-        if isinstance(read, Inferred):
-            figures["curiosity"] = float((read.classes == truth).mean())
+        inferred = decoder.infer(outputs(classifier, samples, release), release)
+        if isinstance(inferred, Inferred):
+            figures["curiosity"] = float((inferred.classes == truth).mean())
             columns = truth.reshape(len(truth), -1).T
-            figures["majority"] = float(np.mean([np.bincount(each).max() for each in columns]) / len(truth))
+            figures["majority"] = float(
+                np.mean([np.bincount(column).max() for column in columns]) / len(truth)
+            )
     return figures

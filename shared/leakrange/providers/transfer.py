@@ -16,7 +16,7 @@ from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import Schedule, TrainingRecipe
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
-from leakrange.providers.loop import Fitted, Lessons, Trainer, seeded
+from leakrange.providers.loop import FittedNet, Lessons, Trainer, seeded
 from leakrange.providers.student import EPOCHS
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
@@ -29,8 +29,8 @@ LR = 1e-2
 
 def train_student(recipe: TrainingRecipe, people: Samples, teacher: Classifier) -> TrainedModel:
     """The recognition student of a set with a crowd: it learns the crowd's enrolled samples, and its figures
-    are those on the samples held back. Raises `InvalidInput` where the recipe's data has no crowd."""
-    begun = time.perf_counter()
+    are measured on the samples held back. Raises `InvalidInput` where the recipe's data has no crowd."""
+    started = time.perf_counter()
     crowd = recipe.data.crowd
     if crowd is None:
         raise InvalidInput("a student needs people to recognise", hint="give its data a 'crowd'")
@@ -41,12 +41,12 @@ def train_student(recipe: TrainingRecipe, people: Samples, teacher: Classifier) 
         return people.values[chosen], np.repeat(np.arange(crowd.students), len(chosen) // crowd.students)
 
     names = people.attributes["student"].classes[: crowd.students]
-    made = fine_tune(teacher, *of("enrolled"), len(names), seed=recipe.seed)
+    student = fine_tune(teacher, *of("enrolled"), len(names), seed=recipe.seed)
     samples, classes = of("held")
-    right = outputs(made, samples, "logits").argmax(axis=1) == classes
-    figures = {"test": {"honesty": float(right.mean()), "samples": float(len(right))}}
-    seconds = time.perf_counter() - begun
-    return TrainedModel(recipe, made, None, [], figures, EPOCHS, names, "softmax", seconds)
+    correct = outputs(student, samples, "logits").argmax(axis=1) == classes
+    figures = {"test": {"honesty": float(correct.mean()), "samples": float(len(correct))}}
+    seconds = time.perf_counter() - started
+    return TrainedModel(recipe, student, None, [], figures, EPOCHS, names, "softmax", seconds)
 
 
 def fine_tune(
@@ -59,8 +59,8 @@ def fine_tune(
 ) -> Classifier:
     """A classifier of ``classes`` people on the teacher's body, in eval mode on the CPU.
 
-    samples: (N, *shape) as the teacher takes them, labels: (N,), 0 .. classes − 1. The body is the
-    teacher's own, weights and batch-norm statistics as they are; only the new head, one linear layer, learns.
+    ``samples``: (N, *shape) as the teacher takes them, ``labels``: (N,), 0 .. classes − 1. The body is the
+    teacher's, with the same weights and batch-norm statistics; only the new head, one linear layer, learns.
     So each sample passes the body once, whatever the number of epochs. Raises `InvalidInput` where samples
     and labels do not fit.
     """
@@ -76,7 +76,7 @@ def fine_tune(
     with seeded(seed):
         head = nn.Linear(teacher.feature_count, classes)
         trainer = Trainer(
-            Fitted(head, cross_entropy, schedule),
+            FittedNet(head, cross_entropy, schedule),
             Lessons(scaled, truth),
             batch=schedule.batch,
             remainder=True,

@@ -1,4 +1,4 @@
-"""Reports of runs: a page that stands on its own, and the trials as CSV.
+"""Reports of runs: a self-contained page, and the trials as CSV.
 
 The JSON is `RunResults.model_dump_json`.
 """

@@ -17,7 +17,7 @@ from leakrange.metrics.numbers import (
     share,
     signed,
 )
-from leakrange.metrics.verdict import BOUND, LITTLE, Verdict
+from leakrange.metrics.verdict import BOUND, LITTLE, LeakVerdict
 from leakrange.report.beyond import beyond_bounds
 from leakrange.report.findings import (
     HARDLY,
@@ -53,26 +53,26 @@ HONEST = "the honest provider’s"
 
 
 def sentences(findings: Findings) -> list[str]:
-    """What honest providers leak, what the others learn, and what the defences do: a sentence each.
+    """Say in a sentence each what honest providers leak, what the others learn, and what the defences do.
 
-    Where attacks are judged by several metrics, providers have one sentence for each of these. What audits
-    found has a sentence of its own, and stands alone where nothing else was tried.
+    Where attacks are judged by several metrics, providers have one sentence for each of these. The results of
+    audits have their own sentences, and are the only ones where nothing else was tried.
     """
     audited = _audited(findings)
     if audited and not any(findings.families.values()):
         return audited
-    said = []
+    answers = []
     for family in families(findings):
-        found = [_family(findings, family, rows) for rows in measured(findings, family)]
-        said += found or [_nothing(findings, family)]
-    for each in findings.scales() or [findings]:
-        said += [_defences(each), *_labels_alone(each)]
-    return [*said, *audited]
+        family_answers = [_family(findings, family, rows) for rows in measured(findings, family)]
+        answers += family_answers or [_nothing(findings, family)]
+    for scale in findings.scales() or [findings]:
+        answers += [_defences(scale), *_labels_alone(scale)]
+    return [*answers, *audited]
 
 
 def _audited(findings: Findings) -> list[str]:
-    """What auditors made of each model, by the metric of their kind."""
-    said = []
+    """The auditors' results for each model, by the metric of their kind."""
+    answers = []
     for subject in findings.subjects:
         row = findings.open(subject)
         if subject.metric.role == "suspicion" and row is not None:
@@ -81,11 +81,11 @@ def _audited(findings: Findings) -> list[str]:
             )
             shares = [other for other in beside(row, subject.metric) if other.unit == "share"]
             more = "".join(f"; {each.title}: {figure(row.mean(each.name), each.unit)}" for each in shares)
-            said.append(
+            answers.append(
                 f"Of the model of “{findings.label(subject)}” an audit says: {claim} "
                 f"({certainty(findings, row, subject)}{more})."
             )
-    return said
+    return answers
 
 
 Rows = list[tuple[Subject, Summary]]
@@ -93,30 +93,30 @@ WORDS = ("leaks", "unclear", "none")
 
 
 def families(findings: Findings) -> list[str]:
-    """The honest family and all others; "curious" where there is no other, so that the text says so."""
+    """The honest family and all others; "curious" where there is no other, so that the text mentions it."""
     others = [family for family in findings.families if family != "honest"]
     return ["honest", *(others or ["curious"])]
 
 
 def measured(findings: Findings, family: str) -> list[Rows]:
-    """For each metric the subjects with a figure for their undefended outputs: those first that leak, then
-    those of which it cannot be told; of these the one first whose attack goes furthest."""
-    found: dict[str, Rows] = {}
+    """For each metric the subjects with a figure for their undefended outputs: first those that leak, then
+    the unclear ones. Within both, the one whose attack goes furthest is first."""
+    by_metric: dict[str, Rows] = {}
     for subject in findings.families.get(family, []):
         row = findings.open(subject)
         if row is not None:
-            found.setdefault(subject.leakage, []).append((subject, row))
+            by_metric.setdefault(subject.leakage, []).append((subject, row))
 
     def order(pair: tuple[Subject, Summary]) -> tuple[int, float]:
         return WORDS.index(_verdict(findings, pair[0]).word), -findings.reached(pair[1]).strength
 
-    return [sorted(rows, key=order) for rows in found.values()]
+    return [sorted(rows, key=order) for rows in by_metric.values()]
 
 
-def _verdict(findings: Findings, subject: Subject) -> Verdict:
-    found = findings.verdict(subject)
-    assert found is not None  # it has a figure
-    return found
+def _verdict(findings: Findings, subject: Subject) -> LeakVerdict:
+    verdict = findings.verdict(subject)
+    assert verdict is not None  # it has a figure
+    return verdict
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -124,19 +124,20 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def certainty(findings: Findings, row: Summary, subject: Subject) -> str:
-    """The interval of what leaked, over users and seeds: "95 % interval 0.690 to 0.778, 2 seeds"."""
-    found = findings.spread(row, subject.metric)
+    """The interval of the leakage, over users and seeds: "95 % interval 0.690 to 0.778, 2 seeds"."""
+    uncertainty = findings.spread(row, subject.metric)
     if findings.reached(row).constant:
         return f"constant scores{_under(findings, row)}"
-    if found is None:
+    if uncertainty is None:
         return "one seed, so no interval" if row.count == 1 else "no interval"
     percent = f"{SPACE}%" if subject.metric.unit == "share" else ""
-    bounds = interval(found.within(), subject.metric.unit)
+    bounds = interval(uncertainty.within(), subject.metric.unit)
     return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
 
 
 def _under(findings: Findings, row: Summary) -> str:
-    """Under which part of the seeds an attack gave everybody the same score; "" where it is all of them."""
+    """The part of the seeds under which an attack gave everybody the same score; "" where it is all of
+    them."""
     trials = findings.trials(row)
     constant = sum("constant" in trial.metrics for trial in trials)
     return "" if constant == len(trials) else f" under {constant} of {len(trials)} seeds"
@@ -149,57 +150,58 @@ def _level(row: Summary, subject: Subject) -> str:
     return f"the {described(named).title} of {level}" if isinstance(named, str) else f"the chance of {level}"
 
 
-def against(findings: Findings, row: Summary, subject: Subject, verdict: Verdict) -> str:
-    """How far the attack is from the chance level, and what it knows more than its control; with the doubt
-    that there is about either."""
+def against(findings: Findings, row: Summary, subject: Subject, verdict: LeakVerdict) -> str:
+    """The attack's distance from the chance level and its advantage over its control, with the doubt about
+    either."""
     distance, metric = gap(row), subject.metric
     if distance is None:
         return "with no chance level known"
     reach = findings.reached(row)
-    said = compared(distance if metric.higher else -distance, _level(row, subject), metric.unit)
+    text = compared(distance if metric.higher else -distance, _level(row, subject), metric.unit)
     control, sure = control_of(findings.trials(row)), findings.sure(row, verdict)
     if reach.constant:
-        return said
+        return text
     if distance < 0 and sure:
         turned = f"{1.0 - leaked(row):.3f}"
-        said += f", and reliably so: whoever turns its scores round has {turned}"
+        text += f", and reliably so: whoever turns its scores round has {turned}"
     if control is None:
-        return said if sure else f"{said}, which may be luck"
-    known = control.claim or "its control tells"
+        return text if sure else f"{text}, which may be luck"
+    claim = control.claim or "its control tells"
     within = "" if reach.beyond is None else f"95 % interval {between(reach.beyond.within())}"
     if sure:
-        return f"{said}, and {figure(reach.mean, control.unit)} more than {known} ({within})"
+        return f"{text}, and {figure(reach.mean, control.unit)} more than {claim} ({within})"
     if verdict.word == "none":
-        return f"{said}, which is no more than {known}"
-    return f"{said}, which may be no more than {known} ({between((reach.mean or 0.0,))} beyond it, {within})"
+        return f"{text}, which is no more than {claim}"
+    return f"{text}, which may be no more than {claim} ({between((reach.mean or 0.0,))} beyond it, {within})"
 
 
-def _reached(findings: Findings, row: Summary, subject: Subject, verdict: Verdict) -> str:
-    """Who found out what: "the strongest attack (…) tells “loop” with an AUC of 0.734 (…)"."""
+def _reached(findings: Findings, row: Summary, subject: Subject, verdict: LeakVerdict) -> str:
+    """The result of the strongest attack: "the strongest attack (…) tells “loop” with an AUC of 0.734
+    (…)"."""
     metric = subject.metric
     claim = metric.claim or "reaches {value} of " + metric.title + " on “{hidden}”"
-    said = claim.format(value=figure(leaked(row), metric.unit), hidden=subject.sensitive)
-    who = f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
+    result = claim.format(value=figure(leaked(row), metric.unit), hidden=subject.sensitive)
+    attack = f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
     parts = [companions(row, subject), certainty(findings, row, subject), _guesses(row, subject)]
-    told = "; ".join(part for part in parts if part)
-    return f"{who} {said} ({told}), {against(findings, row, subject, verdict)}"
+    details = "; ".join(part for part in parts if part)
+    return f"{attack} {result} ({details}), {against(findings, row, subject, verdict)}"
 
 
 def _guesses(row: Summary, subject: Subject) -> str:
-    """How often the attack is right beside the majority class, of attacks that are judged by something
-    else."""
+    """The share of right guesses against the majority class, for attacks that are judged by another
+    metric."""
     for other in beside(row, subject.metric):
         if isinstance(other.chance, str) and other.claim and other.name != subject.leakage:
             level = described(other.chance)
-            said = other.claim.format(
+            guess = other.claim.format(
                 value=figure(row.mean(other.name), other.unit), hidden=subject.sensitive
             )
-            return f"it {said}, and the {level.title} is {figure(row.mean(level.name), level.unit)}"
+            return f"it {guess}, and the {level.title} is {figure(row.mean(level.name), level.unit)}"
     return ""
 
 
 def _nothing(findings: Findings, family: str) -> str:
-    """Why nothing can be said about providers of that family."""
+    """The reason why nothing can be said about providers of that family."""
     if not findings.families.get(family):
         return f"The scenario attacks no {family} provider, so nothing is said about one."
     if findings.undefended is None:
@@ -210,15 +212,15 @@ def _nothing(findings: Findings, family: str) -> str:
 
 
 def _family(findings: Findings, family: str, rows: Rows) -> str:
-    """What providers of a family leak, by the one that stands first."""
+    """The leakage of a family's providers, shown by the first of them."""
     subject, row = rows[0]
     verdict = _verdict(findings, subject)
-    said = f"{_who(findings, family, rows)}: "
-    said += "from its undefended outputs " if family == "honest" else ""
-    said += _reached(findings, row, subject, verdict)
+    sentence = f"{_who(findings, family, rows)}: "
+    sentence += "from its undefended outputs " if family == "honest" else ""
+    sentence += _reached(findings, row, subject, verdict)
     if family != "honest":
-        said += over_honest(findings, subject, row) + _price(findings, rows)
-    return f"{said}.{_limits(findings, subject, row, verdict)}"
+        sentence += over_honest(findings, subject, row) + _price(findings, rows)
+    return f"{sentence}.{_limits(findings, subject, row, verdict)}"
 
 
 def _who(findings: Findings, family: str, rows: Rows) -> str:
@@ -227,41 +229,43 @@ def _who(findings: Findings, family: str, rows: Rows) -> str:
     same = sum(each.word == word for each in verdicts)
     everyone = "Both" if many == 2 else f"All {many}"
     part = everyone if same == many else f"{same} of {many}"
-    one = f"the {family} provider {name}"
+    party = f"the {family} provider {name}"
     if word == "leaks":
         does, do = "learns what it should not", "learn what they should not"
         if family == "honest":
             does, do = "leaks although nobody meant it to", "leak although nobody meant them to"
         if many == 1:
-            return f"T{one[1:]} {does}"
+            return f"T{party[1:]} {does}"
         if same == 1:
             return f"One of {many} {family} providers {does}, {name}{_others(verdicts)}"
         return f"{part} {family} providers {do}, most of all {name}{_others(verdicts)}"
     if word == "none":
         if many == 1:
-            return f"T{one[1:]} leaks little" if verdicts[0].little else f"No leak was found at {one}"
+            return f"T{party[1:]} leaks little" if verdicts[0].little else f"No leak was found at {party}"
         if all(each.little for each in verdicts):
             return f"{everyone} {family} providers leak little, most of all {name}"
         return f"No leak was found at any of {many} {family} providers, the most exposed of which is {name}"
     leak_ = "leaks" if family == "honest" else "learns what it should not"
     if many == 1:
-        return f"Whether {one} {leak_} cannot be told"
+        return f"Whether {party} {leak_} cannot be told"
     clear = _others([each for each in verdicts if each.word == "none"])
-    return f"Whether {one} {leak_} cannot be told{f', and so of {same} of {many}' if same > 1 else ''}{clear}"
+    return (
+        f"Whether {party} {leak_} cannot be told{f', and so of {same} of {many}' if same > 1 else ''}{clear}"
+    )
 
 
-def _others(verdicts: Sequence[Verdict]) -> str:
-    """What is said of those that are not among the providers that leak."""
+def _others(verdicts: Sequence[LeakVerdict]) -> str:
+    """The words on the providers that do not leak."""
     parts = [
-        f"{said} {number}"
-        for word, said in (("unclear", "it cannot be told of"), ("none", "no leak was found at"))
+        f"{phrase} {number}"
+        for word, phrase in (("unclear", "it cannot be told of"), ("none", "no leak was found at"))
         if (number := sum(each.word == word for each in verdicts))
     ]
     return f" ({_joined(parts)})" if parts else ""
 
 
-def _limits(findings: Findings, subject: Subject, row: Summary, verdict: Verdict) -> str:
-    """What may leak at most, where no leak was found; or why nothing can be told."""
+def _limits(findings: Findings, subject: Subject, row: Summary, verdict: LeakVerdict) -> str:
+    """The most that may leak, where no leak was found; or the reason why nothing can be told."""
     metric = subject.metric
     most, visible = (
         None if value is None else difference(value * metric.scale, metric.unit)
@@ -291,25 +295,25 @@ def _limits(findings: Findings, subject: Subject, row: Summary, verdict: Verdict
 
 
 def _price(findings: Findings, rows: Rows) -> str:
-    """What users get from the worst of these providers, against an honest one."""
+    """The utility of the worst of these providers, against an honest one."""
     subject, row = rows[0]
-    metric, found = utility_metric(row), utility(row)
-    if metric is None or found is None:
+    metric, used = utility_metric(row), utility(row)
+    if metric is None or used is None:
         return ", at a utility that was not measured"
-    said = f", at {_article(metric.title)} of {figure(found.mean, metric.unit)}"
+    text = f", at {_article(metric.title)} of {figure(used.mean, metric.unit)}"
     reference = findings.reference(subject)
     less = findings.utility_difference(row, reference) if reference else None
     if less is None:
-        return said + ", with no honest provider of the same task to compare it with"
-    said += f", {compared(less.mean, HONEST, metric.unit)}"
+        return text + ", with no honest provider of the same task to compare it with"
+    text += f", {compared(less.mean, HONEST, metric.unit)}"
     others = [
         other.mean
         for each, each_row in rows
         if (honest := findings.reference(each)) and (other := findings.utility_difference(each_row, honest))
     ]
     if len(others) > 1 and metric.unit == "share":
-        said += f" (over all: {signed(min(others))} to {signed(max(others))}{SPACE}points)"
-    return said
+        text += f" (over all: {signed(min(others))} to {signed(max(others))}{SPACE}points)"
+    return text
 
 
 def _article(noun: str) -> str:
@@ -340,8 +344,8 @@ def _defences(findings: Findings) -> str:
         chosen = [effect for effect in effects if effect.kind == kind]
         object_ = "it" if parts else "the leak"
         if len(chosen) == 1:
-            told = _effect(chosen[0], len(leaking))
-            parts.append(f"{doubt}{chosen[0].defence} {one} {object_} ({told})")
+            effect_text = _effect(chosen[0], len(leaking))
+            parts.append(f"{doubt}{chosen[0].defence} {one} {object_} ({effect_text})")
         elif chosen:
             names = _joined([f"{effect.defence} ({_effect(effect, len(leaking))})" for effect in chosen])
             parts.append(f"{doubt}{names} {many} {object_}")
@@ -353,14 +357,14 @@ def _defences(findings: Findings) -> str:
 
 
 def _nothing_to_stop(findings: Findings) -> str:
-    """Why no defence is said to change anything, where no provider leaks without one."""
+    """The reason why no defence is said to change anything, where no provider leaks without one."""
     rows = [row for each in findings.subjects if (row := findings.open(each))]
     if not rows:
         return "What the defences change is not known yet."
     if all(gap(row) is None for row in rows):
         title = findings.subjects[0].metric.title
         return f"What the defences change cannot be told: no chance level of {title} was measured."
-    words = [found.word for each in findings.subjects if (found := findings.verdict(each))]
+    words = [verdict.word for each in findings.subjects if (verdict := findings.verdict(each))]
     if "unclear" in words:
         return (
             "What the defences change cannot be told, since it is not certain that anything leaks without "
@@ -370,31 +374,31 @@ def _nothing_to_stop(findings: Findings) -> str:
 
 
 def _labels_alone(findings: Findings) -> list[str]:
-    """Which defences leave nothing but the decision, in a sentence; none where none does."""
-    found = no_more_than_a_label(findings)
-    if not found:
+    """A sentence on the defences that leave nothing but the decision; none where none does."""
+    defences = no_more_than_a_label(findings)
+    if not defences:
         return []
     return [
-        f"Under {_joined(found)} the strongest attack does no better than somebody who sees the "
+        f"Under {_joined(defences)} the strongest attack does no better than somebody who sees the "
         "decisions alone."
     ]
 
 
 def _effect(effect: Effect, leaking: int) -> str:
-    if said := left(effect):
+    if text := left(effect):
         pass
     elif effect.kind == "stops" and effect.worst is not None and effect.most is not None:
         metric = Subject.of(effect.most[1]).metric
-        said = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond chance"
+        text = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond chance"
     else:
-        said = f"the attack keeps {kept(effect)} of its lead over chance"
-        said += "" if effect.leaks else ", which may be luck"
+        text = f"the attack keeps {kept(effect)} of its lead over chance"
+        text += "" if effect.leaks else ", which may be luck"
     partly = f", measured on {effect.subjects} of {leaking}" if effect.subjects < leaking else ""
-    return said + cost(effect) + partly
+    return text + cost(effect) + partly
 
 
 def cost(effect: Effect) -> str:
-    """What a defence costs users, as the end of a sentence; "" where it was not measured."""
+    """The cost of a defence for users, as the end of a sentence; "" where it was not measured."""
     if effect.cost is None:
         return ""
     if effect.cost == 0:
@@ -406,14 +410,14 @@ def cost(effect: Effect) -> str:
 
 
 def kept(effect: Effect) -> str:
-    """How much of its lead over chance the attack keeps: "81.0 to 97.2 %"."""
+    """The share of its lead over chance that the attack keeps: "81.0 to 97.2 %"."""
     low, high = (share(value) for value in effect.kept)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def caveats(findings: Findings) -> list[str]:
-    """What the words of the sentences mean and what limits their certainty."""
-    said = [
+    """The meaning of the words in the sentences, and the limits of their certainty."""
+    notes = [
         "A provider “leaks” where an attack is beyond chance, or beyond what its control tells, with "
         "certainty: at a level of 5 % that is divided by the number of attacks that the strongest is chosen "
         f"of. “No leak was found” where one of more than {BOUND:.2f} beyond chance (an AUC of "
@@ -426,19 +430,19 @@ def caveats(findings: Findings) -> list[str]:
     ]
     seeds = len({trial.seed for trial in findings.results.trials if trial.state == "done"})
     if seeds == 1:
-        said.append(
+        notes.append(
             "There is one seed only: how much the figures vary from training to training is not known."
         )
     elif seeds == 2:
-        said.append(
+        notes.append(
             "There are two seeds only: how much the figures vary from training to training is hardly known."
         )
-    said += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
-    return [*said, *beyond_bounds(findings), *outdated_adversaries(findings)]
+    notes += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
+    return [*notes, *beyond_bounds(findings), *outdated_adversaries(findings)]
 
 
 def _few_groups(findings: Findings) -> list[str]:
-    """What the intervals of trials are worth whose samples are of few people, or of one most."""
+    """A warning on the intervals of trials whose samples are of few people, or mostly of one."""
     done = [trial for trial in findings.results.trials if trial.state == "done"]
     few = [least for trial in done if (least := trial.value("effective_groups") or FEW) < FEW]
     if not few:
@@ -451,7 +455,7 @@ def _few_groups(findings: Findings) -> list[str]:
 
 
 def _decibels(findings: Findings) -> str:
-    """The same limits where the leakage is in decibels."""
+    """The same limits for a leakage in decibels."""
     metric = next((each.metric for each in findings.subjects if each.metric.unit == "dB"), None)
     if metric is None:
         return ""

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache
 
 from leakrange.report.charts.drawing import Chart
-from leakrange.report.charts.gallery import Gallery
-from leakrange.report.charts.picture import Key, Picture
+from leakrange.report.charts.gallery import StripGallery
+from leakrange.report.charts.picture import Picture
 from leakrange.report.charts.svg import PLACEHOLDERS
 from leakrange.report.contents import Contents
 from leakrange.report.rendering import style
 from leakrange.report.sections import Section
-from leakrange.wire.views import (
-    DefinitionView,
-    GroupView,
-    KeyView,
-    Paint,
-    PictureView,
-    RunViews,
-    SectionView,
-    StripView,
-    TableView,
-    TileView,
-)
+from leakrange.wire.views import GroupView, Paint, PictureView, RunViews, SectionView
 
 __all__ = ["as_data", "picture_data", "theme"]
 
 
 def as_data(contents: Contents) -> RunViews:
-    """All of it but the charts' tables."""
+    """Everything in ``contents`` but the charts' tables."""
     results = contents.results
     return RunViews(
         run=results.run,
@@ -39,7 +26,7 @@ def as_data(contents: Contents) -> RunViews:
         state=results.state,
         sentences=contents.sentences,
         caveats=contents.caveats,
-        tiles=[TileView(**asdict(tile)) for tile in contents.tiles],
+        tiles=contents.tiles,
         sections=[_section(section) for section in contents.sections],
         choices=contents.choices,
         theme=theme(),
@@ -53,7 +40,7 @@ def _section(section: Section) -> SectionView:
         lead=section.lead,
         missing=section.missing,
         notes=section.notes,
-        keys=_keys(section.keys),
+        keys=section.keys,
         groups=[
             GroupView(heading=group.heading, pictures=[_picture(each) for each in group.pictures])
             for group in section.groups
@@ -63,46 +50,30 @@ def _section(section: Section) -> SectionView:
 
 def picture_data(picture: Picture) -> PictureView:
     """One chart with its table."""
-    columns = [{"name": column.name, "unit": column.unit} for column in picture.table.columns]
-    table = TableView.model_validate({"columns": columns, "rows": [list(row) for row in picture.table.rows]})
-    return _picture(picture).model_copy(update={"table": table})
+    return _picture(picture).model_copy(update={"table": picture.table})
 
 
 def _picture(picture: Picture) -> PictureView:
-    made = PictureView(
+    view = PictureView(
         name=picture.name,
         title=picture.title,
         label=picture.label,
         note=picture.note,
         kind="svg",
-        keys=_keys(picture.keys),
-        definition=DefinitionView.model_validate(asdict(picture.definition)),
+        keys=list(picture.keys),
+        definition=picture.definition,
         rows=len(picture.table.rows),
     )
     if isinstance(picture, Chart):
-        return made.model_copy(update={"kind": "vega-lite", "specification": picture.specification})
-    if isinstance(picture, Gallery):
-        strips = [
-            StripView(
-                name=strip.name,
-                beside=strip.beside,
-                png=strip.png,
-                tips=list(strip.tips),
-                figures={name: list(values) for name, values in strip.figures.items()},
-            )
-            for strip in picture.strips
-        ]
-        return made.model_copy(update={"kind": "gallery", "strips": strips})
-    return made.model_copy(update={"svg": picture.svg})
-
-
-def _keys(keys: Sequence[Key]) -> list[KeyView]:
-    return [KeyView(**asdict(key)) for key in keys]
+        return view.model_copy(update={"kind": "vega-lite", "specification": picture.specification})
+    if isinstance(picture, StripGallery):
+        return view.model_copy(update={"kind": "gallery", "strips": list(picture.strips)})
+    return view.model_copy(update={"svg": picture.svg})
 
 
 @cache
 def theme() -> dict[str, Paint]:
-    """What each placeholder colour of the charts stands for."""
+    """The colours of the light and the dark page for each placeholder colour of the charts."""
     light, dark = (dict(re.findall(r"(--\w+): (#\w+)", block)) for block in _blocks())
     return {
         placeholder: Paint(variable=variable, light=light[variable], dark=dark[variable])

@@ -1,4 +1,4 @@
-"""The strongest attackers on a defence, by what they know of it."""
+"""The strongest attackers on a defence, by their knowledge of it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from leakrange.scenario.results import Summary
 __all__ = ["Adapted", "attackers"]
 
 Adapted = Literal["plain", "adaptive"]
-"""Whether an attacker was fitted on undefended releases, or to the defence; where there is no defence, there
-is nothing to adapt to, and all are plain."""
+"""An attacker fitted on undefended releases is plain, one fitted to the defence is adaptive. Where there is
+no defence, there is nothing to adapt to, and all are plain."""
 
 
 def attackers(findings: Findings, subject: Subject, defence: str, by: Metric) -> dict[Adapted, Summary]:
     """The strongest plain and the strongest adaptive attacker, each at its largest finished budget, by the
-    mean of that metric; without those that have no such figure."""
-    found: dict[Adapted, Summary] = {}
+    mean of that metric. A kind without such a figure is left out."""
+    strongest: dict[Adapted, Summary] = {}
     kinds: tuple[Adapted, ...] = ("plain", "adaptive")
     for kind in kinds:
         rows = [
@@ -30,7 +30,7 @@ def attackers(findings: Findings, subject: Subject, defence: str, by: Metric) ->
         if rows:
             top = max(row.budget for row in rows)
             sign = 1 if by.higher else -1
-            found[kind] = max(
+            strongest[kind] = max(
                 (row for row in rows if row.budget == top), key=lambda row: sign * row.metrics[by.name].mean
             )
-    return found
+    return strongest

@@ -1,4 +1,4 @@
-"""Attacks that reached more than the bound that stands beside them allows."""
+"""Attacks whose results exceed the theoretical bound on them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ __all__ = ["beyond_bounds"]
 
 
 def beyond_bounds(findings: Findings) -> list[str]:
-    """A sentence for each metric whose bound some trial passes, by the intervals of both; the trial that goes
-    furthest stands for all."""
-    said = []
+    """A sentence for each metric whose bound some trial passes, by the intervals of both; it names the trial
+    that goes furthest."""
+    texts = []
     for metric in findings.metrics:
         if metric.bound is None:
             continue
-        past = [
-            (far, trial)
+        passing = [
+            (excess, trial)
             for trial in findings.results.trials
-            if trial.state == "done" and (far := _past(trial, metric, metric.bound)) > 0.0
+            if trial.state == "done" and (excess := _past(trial, metric, metric.bound)) > 0.0
         ]
-        if past:
-            said.append(_told(findings, metric, max(past, key=lambda pair: pair[0])[1], len(past)))
-    return said
+        if passing:
+            texts.append(_sentence(findings, metric, max(passing, key=lambda pair: pair[0])[1], len(passing)))
+    return texts
 
 
 def _past(trial: TrialResult, metric: Metric, bound: str) -> float:
-    """How far the interval of the figure lies beyond that of its bound; 0 or less where it does not."""
-    found, most = trial.metrics.get(metric.name), trial.metrics.get(bound)
-    if found is None or most is None:
+    """The distance of the figure's interval beyond that of its bound; 0 or less where it is within the
+    bound."""
+    reached, limit = trial.metrics.get(metric.name), trial.metrics.get(bound)
+    if reached is None or limit is None:
         return 0.0
-    return _low(found) - _high(most) if metric.higher else _low(most) - _high(found)
+    return _low(reached) - _high(limit) if metric.higher else _low(limit) - _high(reached)
 
 
 def _low(estimate: Estimate) -> float:
@@ -43,7 +44,7 @@ def _high(estimate: Estimate) -> float:
     return estimate.value if estimate.high is None else estimate.high
 
 
-def _told(findings: Findings, metric: Metric, trial: TrialResult, trials: int) -> str:
+def _sentence(findings: Findings, metric: Metric, trial: TrialResult, trials: int) -> str:
     bound = described(metric.bound or "")
     reached, most = (figure(trial.value(each.name), each.unit) for each in (metric, bound))
     others = f"; so do {count(trials - 1, 'other trial')}" if trials > 2 else "; so does another trial"

@@ -1,7 +1,7 @@
-"""Runs beside one another: what their scenarios do differently, and the figures that they share.
+"""Several runs side by side: the differences of their scenarios, and the figures that they share.
 
 Cells are the same where data, provider, hidden attribute, attack, knowledge, defence and budget have the same
-names and the attack is of the same kind; what is behind the names may differ, and is told as a difference of
+names and the attack is of the same kind. The definitions behind the names may differ; that is a difference of
 the scenarios.
 """
 
@@ -18,7 +18,6 @@ from leakrange.metrics.numbers import count
 from leakrange.report.as_data import picture_data, theme
 from leakrange.report.charts.overlaid import overlaid
 from leakrange.report.charts.picture import Picture
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, utility_metric
 from leakrange.scenario.differences import differences
 from leakrange.scenario.results import Summary
@@ -27,15 +26,16 @@ from leakrange.wire.comparison import (
     ComparedCell,
     ComparedRun,
     Comparison,
+    RunFigure,
     ScenarioDifference,
-    Standing,
 )
+from leakrange.wire.views import Column, Table, Value
 
 __all__ = ["LETTERS", "SHARED", "charts", "compared", "table"]
 
 LETTERS = "ABCDEF"
 SHARED = ("data", "provider", "sensitive", "kind", "defence", "attack", "knowledge", "budget")
-"""What makes cells of several runs the same."""
+"""The fields by which cells of several runs are the same."""
 
 
 def compared(runs: Sequence[Findings], pictures: Sequence[Picture]) -> Comparison:
@@ -64,7 +64,7 @@ def compared(runs: Sequence[Findings], pictures: Sequence[Picture]) -> Compariso
 
 
 def charts(runs: Sequence[Findings]) -> list[Picture]:
-    """The runs drawn upon one another."""
+    """Charts that show all runs on top of one another."""
     return overlaid(dict(zip(LETTERS, runs, strict=False)))
 
 
@@ -75,12 +75,12 @@ def _cells(runs: Sequence[Findings]) -> Iterable[ComparedCell]:
         if not any(rows[1:]):
             continue
         for metric in _metrics(first):
-            found = [
+            figures = [
                 _by_seed(each, row, metric) if row is not None else {}
                 for each, row in zip(runs, rows, strict=True)
             ]
-            if found[0] and any(found[1:]):
-                yield _cell(key, metric, found)
+            if figures[0] and any(figures[1:]):
+                yield _cell(key, metric, figures)
 
 
 def _key(row: Summary) -> tuple[Any, ...]:
@@ -88,7 +88,7 @@ def _key(row: Summary) -> tuple[Any, ...]:
 
 
 def _metrics(row: Summary) -> list[Metric]:
-    """What leaks, and what users get."""
+    """The metrics of leakage and of utility."""
     return [each for each in (leakage_of(row.kind), utility_metric(row)) if each is not None]
 
 
@@ -97,48 +97,53 @@ def _by_seed(findings: Findings, row: Summary, metric: Metric) -> dict[int, floa
     return {seed: value for seed, value in sorted(values.items()) if value is not None}
 
 
-def _cell(key: tuple[Any, ...], metric: Metric, found: Sequence[Mapping[int, float]]) -> ComparedCell:
+def _cell(key: tuple[Any, ...], metric: Metric, figures: Sequence[Mapping[int, float]]) -> ComparedCell:
     return ComparedCell(
         **dict(zip(SHARED, key, strict=True)),
         metric=metric.name,
         title=metric.title,
         unit=metric.unit,
         role=metric.role,
-        figures=[_standing(each) for each in found],
-        changes=[None, *(_change(found[0], each) for each in found[1:])],
+        figures=[_standing(each) for each in figures],
+        changes=[None, *(_change(figures[0], each) for each in figures[1:])],
     )
 
 
-def _standing(values: Mapping[int, float]) -> Standing | None:
+def _standing(values: Mapping[int, float]) -> RunFigure | None:
     if not values:
         return None
     over: OverSeeds = summarise(list(values.values()))
     low, high = over.interval or (None, None)
-    return Standing(mean=over.mean, deviation=over.deviation, low=low, high=high, seeds=list(values))
+    return RunFigure(mean=over.mean, deviation=over.deviation, low=low, high=high, seeds=list(values))
 
 
 def _change(first: Mapping[int, float], other: Mapping[int, float]) -> Change | None:
     if not other:
         return None
-    found = difference_of_means(first, other)
-    low, high = found.interval or (None, None)
+    change = difference_of_means(first, other)
+    low, high = change.interval or (None, None)
     return Change(
-        value=found.value, low=low, high=high, method=found.method, freedom=found.freedom, clear=found.clear
+        value=change.value,
+        low=low,
+        high=high,
+        method=change.method,
+        freedom=change.freedom,
+        clear=change.clear,
     )
 
 
 def _notes(runs: Sequence[Findings], cells: Sequence[ComparedCell]) -> Iterable[str]:
     changes = [change for cell in cells for change in cell.changes if change is not None]
-    told = [change for change in changes if change.method != "none"]
-    if told:
+    judged = [change for change in changes if change.method != "none"]
+    if judged:
         yield (
-            f"Each interval covers its difference in 95 of 100 cases: of {count(len(told), 'difference')}, "
-            f"{sum(change.clear for change in told)} are clear of zero, and about {len(told) / 20:.1f} would "
-            "be if nothing had changed at all."
+            f"Each interval covers its difference in 95 of 100 cases: of {count(len(judged), 'difference')}, "
+            f"{sum(change.clear for change in judged)} are clear of zero, and about {len(judged) / 20:.1f} "
+            "would be if nothing had changed at all."
         )
-    if len(told) < len(changes):
+    if len(judged) < len(changes):
         yield "Differences of a single seed have no interval: run both under two or more seeds."
-    if any(change.method == "welch" for change in told):
+    if any(change.method == "welch" for change in judged):
         yield "Where the seeds are not the same the interval is Welch's; paired seeds tell smaller changes."
     going = [each.results.run for each in runs if each.results.state not in ("done", "failed", "cancelled")]
     if going:
@@ -157,10 +162,10 @@ def table(comparison: Comparison) -> Table:
 
 
 def _row(cell: ComparedCell) -> list[Value]:
-    made: list[Value] = [*(getattr(cell, name) for name in SHARED), cell.title, described(cell.metric).unit]
+    values: list[Value] = [*(getattr(cell, name) for name in SHARED), cell.title, described(cell.metric).unit]
     for figure in cell.figures:
         seeds = " ".join(map(str, figure.seeds)) if figure else None
-        made += [figure.mean, figure.low, figure.high, seeds] if figure else [None] * 4
+        values += [figure.mean, figure.low, figure.high, seeds] if figure else [None] * 4
     for change in cell.changes[1:]:
-        made += [change.value, change.low, change.high, change.method] if change else [None] * 4
-    return made
+        values += [change.value, change.low, change.high, change.method] if change else [None] * 4
+    return values

@@ -1,4 +1,4 @@
-"""What the report of a run, its pages and its views as data all show."""
+"""The common contents of a run's report, its pages and its views as data."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from functools import cached_property
 from leakrange.report.answer import caveats, sentences
 from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings
-from leakrange.report.glance import Row, glance
+from leakrange.report.glance import GlanceRow, glance
 from leakrange.report.narrowed import ALL, Narrowing, choices, narrowed
 from leakrange.report.sections import Section, chart_sections
-from leakrange.report.tiles import Tile, tiles
+from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults
-from leakrange.wire.views import Choices
+from leakrange.wire.views import Choices, Tile
 
 __all__ = ["Contents", "read"]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Of a run, or of some of its trials. ``choices`` are of the whole run."""
+    """The contents for a run, or for some of its trials. ``choices`` are those of the whole run."""
 
     findings: Findings
     sentences: list[str]
     caveats: list[str]
     tiles: list[Tile]
-    glance: dict[str, list[Row]]
+    glance: dict[str, list[GlanceRow]]
     sections: list[Section]
     choices: Choices
     narrowing: Narrowing = ALL
 
     @property
     def results(self) -> RunResults:
-        """What all of it is from."""
+        """The results that all of it comes from."""
         return self.findings.results
 
     @property
     def states(self) -> dict[str, int]:
-        """How many trials there are by state."""
+        """The number of trials by state."""
         states = [trial.state for trial in self.results.trials]
         return {
             state: states.count(state)
@@ -48,7 +48,7 @@ class Contents:
 
     @property
     def endless(self) -> list[str]:
-        """The titles of the metrics that attacks are judged by and that have no best value."""
+        """The titles of the attacks' metrics that have no best value."""
         judged = dict.fromkeys(subject.metric for subject in self.findings.subjects)
         return [metric.title for metric in judged if metric.best is None]
 
@@ -64,7 +64,7 @@ class Contents:
 
 
 def read(results: RunResults, narrowing: Narrowing = ALL) -> Contents:
-    """The contents at any state of a run: they say what has not been measured, and draw no empty charts."""
+    """The contents at any state of a run: they name what has not been measured, and draw no empty charts."""
     findings = narrowed(results, narrowing)
     return Contents(
         findings=findings,

@@ -12,31 +12,40 @@ from leakrange.report.charts.drawing import Picture
 from leakrange.report.charts.standalone import standalone
 from leakrange.report.rendering import page
 
-__all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown", "pictures"]
+__all__ = [
+    "Document",
+    "PaperColumn",
+    "PaperLine",
+    "PaperSection",
+    "PrintedFigure",
+    "html",
+    "markdown",
+    "pictures",
+]
 
 NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A printed mean and the deviation beside it, in the paper's units."""
+class PrintedFigure:
+    """A printed mean and its deviation, in the paper's units."""
 
     mean: float
     deviation: float | None = None
 
 
 @dataclass(frozen=True)
-class Column:
-    """One figure of a line: what the paper prints, and ours under every seed, in the paper's units;
-    ``nothing`` stands where there is none."""
+class PaperColumn:
+    """One figure of a line: the paper's, and ours under every seed, in the paper's units; ``nothing`` is
+    shown where we have none."""
 
-    paper: Figure | None
+    paper: PrintedFigure | None
     ours: Sequence[float]
     decimals: int = 2
     nothing: str = NOTHING
 
     def cells(self) -> tuple[str, str, str]:
-        """Paper, ours and difference; deviations over seeds where there are several."""
+        """Paper, ours and difference; with deviations over seeds where there are several."""
         paper = NOTHING if self.paper is None else self._spread(self.paper.mean, self.paper.deviation)
         if not self.ours:
             return paper, self.nothing, NOTHING
@@ -51,11 +60,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row: its labels, its figures in the order of the section's, and what stands behind them."""
+class PaperLine:
+    """One row: its labels, its figures in the order of the section's, and its notes."""
 
     labels: Sequence[str]
-    columns: Sequence[Column]
+    columns: Sequence[PaperColumn]
     notes: Sequence[str]
 
     def cells(self) -> list[str]:
@@ -64,7 +73,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Section:
+class PaperSection:
     """One of the paper's tables or figures. ``labels``, ``figures`` and ``notes`` name the fields of its
     lines."""
 
@@ -72,7 +81,7 @@ class Section:
     labels: Sequence[str]
     figures: Sequence[str]
     notes: Sequence[str]
-    lines: Sequence[Line]
+    lines: Sequence[PaperLine]
     remark: str = ""
     pictures: Sequence[Picture] = ()
 
@@ -84,17 +93,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A paper's page. ``differences`` are the settings in which ours differ from the paper's."""
+    """A paper's page. ``differences`` are the settings that differ from the paper's."""
 
     title: str
     command: str
     about: str
     differences: Sequence[str]
-    sections: Sequence[Section]
+    sections: Sequence[PaperSection]
 
 
 def markdown(document: Document, folder: str = "") -> str:
-    """The page as Markdown; its pictures are named as `pictures` names them, below ``folder``."""
+    """The page as Markdown; its pictures have the file names of `pictures`, below ``folder``."""
     parts = [f"# {document.title}\n\nMade by `{document.command}`.\n\n{document.about}\n\n"]
     parts += [f"- {difference}\n" for difference in document.differences]
     for section in document.sections:
@@ -109,7 +118,7 @@ def markdown(document: Document, folder: str = "") -> str:
 
 
 def pictures(document: Document) -> dict[str, str]:
-    """All pictures as SVG files that stand alone, by file name."""
+    """All pictures as self-contained SVG files, by file name."""
     return {
         _file(picture): standalone(picture) for section in document.sections for picture in section.pictures
     }
@@ -120,5 +129,5 @@ def _file(picture: Picture) -> str:
 
 
 def html(document: Document) -> str:
-    """The page as one HTML file that needs nothing but itself, in the style of the reports of runs."""
+    """The page as one self-contained HTML file, in the style of the reports of runs."""
     return page("document.html.j2", document=document)

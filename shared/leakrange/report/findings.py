@@ -1,8 +1,8 @@
-"""The figures of a run that texts and charts of its report use.
+"""The figures of a run for the texts and charts of its report.
 
-A *subject* is a provider in one role: the data it serves, what it releases, and which attribute is hidden
-in it, by the metric that its attacks are judged by. A subject under a defence is judged by all attacks at the
-largest finished budget (`leakrange.metrics.verdict`), and told by the strongest of them: the one that goes
+A *subject* is a provider in one role: the data it serves, its release, and the attribute hidden in it, by the
+metric that its attacks are judged by. A subject under a defence is judged by all attacks at the largest
+finished budget (`leakrange.metrics.verdict`), and represented by the strongest of them: the one that goes
 furthest beyond chance, or beyond its control.
 """
 
@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeVar
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
-from leakrange.metrics.verdict import Reached, Spread, Verdict, judge, spread
+from leakrange.metrics.verdict import LeakVerdict, Reached, Spread, judge, spread
 from leakrange.scenario.gains import chance, gain, reached
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
@@ -57,17 +57,17 @@ class Subject(NamedTuple):
     target: str
     sensitive: str
     leakage: str
-    """The metric that tells what leaks."""
+    """The name of the metric of leakage."""
 
     @classmethod
     def of(cls, row: Summary | TrialResult) -> Subject:
-        """The subject that a trial or a summary is about."""
+        """The subject of a trial or a summary."""
         leakage = leakage_of(row.kind).name
         return cls(row.data, row.provider, row.behaviour, row.release, row.target, row.sensitive, leakage)
 
     @property
     def metric(self) -> Metric:
-        """The metric that tells what leaks."""
+        """The metric of leakage."""
         return described(self.leakage)
 
     @property
@@ -77,18 +77,18 @@ class Subject(NamedTuple):
 
     @property
     def family(self) -> str:
-        """What the provider does, without its method: honest, curious, and so on."""
+        """The provider's behaviour, without its method: honest, curious, and so on."""
         return self.behaviour.partition("/")[0]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What one defence does to the subjects that leak without it.
+    """The effect of one defence on the subjects that leak without it.
 
-    ``kind``: it stops the leak where none is found under it, with certainty; it hardly changes it where the
-    strongest attack keeps nearly all of its way beyond chance; it weakens it where some attack has lost part
-    of that with certainty; else what it does is unclear. ``kept`` is the least and the greatest share of its
-    way that the strongest attack keeps (1 is all of it), ``worst`` what leaks at most, in shares, and
+    ``kind``: the defence stops the leak where none is found under it, with certainty; it hardly changes it
+    where the strongest attack keeps nearly all of its way beyond chance; it weakens it where some attack has
+    lost part of that with certainty; else the effect is unclear. ``kept`` is the least and the greatest share
+    of its way that the strongest attack keeps (1 is all of it), ``worst`` the most that leaks, in shares, and
     ``cost`` the mean change of utility, a share.
     """
 
@@ -99,9 +99,9 @@ class Effect:
     cost: float | None
     subjects: int
     leaks: bool = True
-    """Whether something still leaks with certainty, of some subject."""
+    """Whether some subject still leaks with certainty."""
     utility: str = "utility"
-    """What ``cost`` is of, such as honesty."""
+    """The title of the metric of ``cost``, such as honesty."""
     most: tuple[Summary, Summary] | None = None
     """The strongest attack without and with the defence on the subject that leaks most with it."""
 
@@ -118,30 +118,30 @@ class Findings:
     tried: dict[tuple[Subject, str], list[Summary]]
     """The attacks at the largest budget, per subject and defence, the strongest first."""
     cells: dict[tuple[str | int, ...], list[TrialResult]]
-    """All trials by what they share but for the seed, see `identity`."""
+    """All trials by everything they share except the seed, see `identity`."""
     palette: list[str] = field(default_factory=list)
-    """All defences of the run where these are some of them: they keep their colours."""
+    """All defences of the run, if ``defences`` are only some of them: they keep their colours."""
 
     @cached_property
     def best(self) -> dict[tuple[Subject, str], Summary]:
-        """The strongest attack at the largest budget, per subject and defence; of some that are certain to be
-        beyond chance the strongest of these."""
+        """The strongest attack at the largest budget, per subject and defence. If some are certain to be
+        beyond chance, it is the strongest of those."""
         return {
             key: next((row for row in rows if self.sure(row, self.verdicts[key])), rows[0])
             for key, rows in self.tried.items()
         }
 
     @cached_property
-    def verdicts(self) -> dict[tuple[Subject, str], Verdict]:
-        """What may be said of each subject under each defence. The strongest attack is chosen of all on
-        providers that do the same, since they are told of in one sentence."""
-        among: dict[tuple[str, str, str], int] = defaultdict(int)
-        found = {key: [self.reached(row) for row in rows] for key, rows in self.tried.items()}
-        for (subject, defence), attacks in found.items():
-            among[subject.family, subject.leakage, defence] += sum(not each.constant for each in attacks)
+    def verdicts(self) -> dict[tuple[Subject, str], LeakVerdict]:
+        """The verdict on each subject under each defence. The strongest attack is chosen among all on
+        providers with the same behaviour, since one sentence covers these."""
+        candidates: dict[tuple[str, str, str], int] = defaultdict(int)
+        reached = {key: [self.reached(row) for row in rows] for key, rows in self.tried.items()}
+        for (subject, defence), attacks in reached.items():
+            candidates[subject.family, subject.leakage, defence] += sum(not each.constant for each in attacks)
         return {
-            (subject, defence): judge(attacks, among[subject.family, subject.leakage, defence])
-            for (subject, defence), attacks in found.items()
+            (subject, defence): judge(attacks, candidates[subject.family, subject.leakage, defence])
+            for (subject, defence), attacks in reached.items()
         }
 
     @property
@@ -152,19 +152,19 @@ class Findings:
     @property
     def metrics(self) -> list[Metric]:
         """All metrics that any trial has, or was too small for, in the order of columns."""
-        there = (name for row in self.summaries for name in row.metrics)
-        return [described(name) for name in with_unmeasurable(there)]
+        names = (name for row in self.summaries for name in row.metrics)
+        return [described(name) for name in with_unmeasurable(names)]
 
     @property
     def families(self) -> dict[str, list[Subject]]:
-        """The subjects by what their providers do, honest ones first: honest, curious, and so on. Those of
-        audits are not among them: nothing leaks there."""
+        """The subjects by their providers' behaviour, honest ones first: honest, curious, and so on. Subjects
+        of audits are left out: nothing leaks there."""
         leaks = [subject for subject in self.subjects if subject.metric.role != "suspicion"]
-        found = {"honest": [subject for subject in leaks if subject.honest]}
+        families = {"honest": [subject for subject in leaks if subject.honest]}
         for subject in leaks:
             if not subject.honest:
-                found.setdefault(subject.family, []).append(subject)
-        return found
+                families.setdefault(subject.family, []).append(subject)
+        return families
 
     def colour(self, defence: str) -> int:
         """The colour of a defence, the same in all charts; 0 is the undefended case."""
@@ -179,25 +179,25 @@ class Findings:
         """The strongest attack on the subject's undefended outputs."""
         return self.best.get((subject, self.undefended)) if self.undefended is not None else None
 
-    def verdict(self, subject: Subject) -> Verdict | None:
-        """What may be said of the subject's undefended outputs; None where nothing was tried on them."""
+    def verdict(self, subject: Subject) -> LeakVerdict | None:
+        """The verdict on the subject's undefended outputs; None where nothing was tried on them."""
         return self.verdicts.get((subject, self.undefended)) if self.undefended is not None else None
 
     def reached(self, row: Summary) -> Reached:
-        """How far an attack got beyond chance, or its control."""
+        """The distance of an attack beyond chance, or beyond its control."""
         return reached(self.trials(row))
 
-    def sure(self, row: Summary, verdict: Verdict) -> bool:
+    def sure(self, row: Summary, verdict: LeakVerdict) -> bool:
         """Whether an attack is beyond chance, or its control, with certainty."""
         return self.reached(row).least(verdict.level) > 0.0
 
     def spread(self, row: Summary, metric: Metric) -> Spread | None:
-        """A metric of that row with all that makes it uncertain."""
-        found = [trial.metrics.get(metric.name) for trial in self.trials(row)]
-        return spread([each for each in found if each is not None])
+        """A metric of that row with its uncertainty."""
+        estimates = [trial.metrics.get(metric.name) for trial in self.trials(row)]
+        return spread([each for each in estimates if each is not None])
 
     def label(self, subject: Subject) -> str:
-        """The provider's name, and what tells it from the same provider in another role."""
+        """The provider's name, and the fields that distinguish it from the same provider in another role."""
         twins = [other for other in self.subjects if other.provider == subject.provider]
         parts = [subject.provider]
         for name in ("data", "release", "target", "sensitive", "leakage"):
@@ -208,10 +208,10 @@ class Findings:
     def reference(self, subject: Subject) -> Summary | None:
         """The undefended honest provider of the same task; of several, the one of the highest utility."""
         rivals = [
-            (found.mean, row)
+            (used.mean, row)
             for other in self.subjects
             if other.honest and (other.data, other.target) == (subject.data, subject.target)
-            if (row := self.open(other)) is not None and (found := utility(row)) is not None
+            if (row := self.open(other)) is not None and (used := utility(row)) is not None
         ]
         return max(rivals, key=lambda pair: pair[0])[1] if rivals else None
 
@@ -221,36 +221,37 @@ class Findings:
 
     def utility_difference(self, row: Summary, reference: Summary) -> OverSeeds | None:
         """Utility of ``row`` less that of ``reference``, paired by seed; None where they share no seed."""
-        name = utility_metric(row)
-        if name is None:
+        metric = utility_metric(row)
+        if metric is None:
             return None
-        other = {t.seed: t.value(name.name) for t in self.trials(reference)}
+        other = {t.seed: t.value(metric.name) for t in self.trials(reference)}
         pairs = [
-            own - theirs
+            value - base
             for trial in self.trials(row)
-            if (own := trial.value(name.name)) is not None and (theirs := other.get(trial.seed)) is not None
+            if (value := trial.value(metric.name)) is not None and (base := other.get(trial.seed)) is not None
         ]
         return over_seeds(pairs) if pairs else None
 
     def scales(self) -> list[Findings]:
-        """The same of the subjects whose figures can be put together: all whose metric has a best value, and
-        those of each other metric."""
-        found: dict[str, list[Subject]] = {}
+        """Copies of these findings, each with the subjects whose figures have a common scale: all whose
+        metric has a best value, and those of each other metric."""
+        groups: dict[str, list[Subject]] = {}
         for subject in self.subjects:
             metric = subject.metric
             if metric.role == "suspicion":
                 continue
-            found.setdefault(metric.name if metric.best is None else "", []).append(subject)
-        return [replace(self, subjects=subjects) for subjects in found.values()]
+            groups.setdefault(metric.name if metric.best is None else "", []).append(subject)
+        return [replace(self, subjects=subjects) for subjects in groups.values()]
 
     def leaking(self) -> list[Subject]:
         """The subjects whose undefended outputs leak."""
-        return [each for each in self.subjects if (found := self.verdict(each)) and found.word == "leaks"]
+        return [each for each in self.subjects if (verdict := self.verdict(each)) and verdict.word == "leaks"]
 
     def effects(self) -> list[Effect]:
-        """What each defence does to the subjects that leak; those without common figures are left out."""
-        found = (self._effect(defence) for defence in self.defences if defence != self.undefended)
-        return [effect for effect in found if effect is not None]
+        """The effect of each defence on the subjects that leak; defences without common figures are
+        left out."""
+        effects = (self._effect(defence) for defence in self.defences if defence != self.undefended)
+        return [effect for effect in effects if effect is not None]
 
     def _effect(self, defence: str) -> Effect | None:
         pairs = [
@@ -279,7 +280,7 @@ class Findings:
         )
 
     def _kind(
-        self, pairs: list[tuple[Summary, Summary, Verdict]], kept: float
+        self, pairs: list[tuple[Summary, Summary, LeakVerdict]], kept: float
     ) -> Literal["stops", "weakens", "hardly", "unclear"]:
         words = {verdict.word for *_, verdict in pairs}
         if words == {"none"}:
@@ -300,43 +301,43 @@ class Findings:
         return first.mean - second.mean > math.hypot(first.mean - low, high - second.mean)
 
     def way(self, row: Summary) -> float:
-        """How far an attack went beyond chance or its control, in shares; 0 where it did not."""
+        """The distance of an attack beyond chance or its control, in shares; 0 where there is none."""
         return max(0.0, self.reached(row).strength)
 
 
 def leak(row: Summary) -> OverSeeds | None:
-    """What leaked, by the metric of the row's kind of attack."""
+    """The leakage of a row, by the metric of its kind of attack."""
     return row.metrics.get(leakage_of(row.kind).name)
 
 
 def leaked(row: Summary) -> float:
-    """The same, its mean alone; for rows that have one."""
-    found = leak(row)
-    if found is None:
+    """The mean leakage of a row that has one."""
+    leakage = leak(row)
+    if leakage is None:
         raise ValueError(f"{row.attack} on {row.provider} has no figure of leakage")
-    return found.mean
+    return leakage.mean
 
 
 def level(rows: Iterable[Summary]) -> float | None:
     """The mean chance level of several rows; None where none has one."""
-    found = [value for row in rows if (value := chance(row)) is not None]
-    return sum(found) / len(found) if found else None
+    levels = [value for row in rows if (value := chance(row)) is not None]
+    return sum(levels) / len(levels) if levels else None
 
 
 def measures(metric: Metric) -> list[Metric]:
-    """That metric, and where it has one the metric of its chance level."""
+    """That metric, and the metric of its chance level where it has one."""
     return [metric, described(metric.chance)] if isinstance(metric.chance, str) else [metric]
 
 
 def utility_metric(row: Summary) -> Metric | None:
-    """The first metric of the row that tells what users get."""
-    return next((found for name in row.metrics if (found := described(name)).role == "utility"), None)
+    """The first metric of the row that measures utility for users."""
+    return next((metric for name in row.metrics if (metric := described(name)).role == "utility"), None)
 
 
 def utility(row: Summary) -> OverSeeds | None:
-    """What users get, by the first such metric of the row."""
-    found = utility_metric(row)
-    return row.metrics[found.name] if found else None
+    """The utility for users, by the first such metric of the row."""
+    metric = utility_metric(row)
+    return row.metrics[metric.name] if metric else None
 
 
 def beside(row: Summary, metric: Metric) -> list[Metric]:
@@ -347,15 +348,15 @@ def beside(row: Summary, metric: Metric) -> list[Metric]:
 
 
 def gap(row: Summary) -> float | None:
-    """How far the attack is above the chance level, in the unit of its metric; positive is more leakage."""
-    found, level = leak(row), chance(row)
-    if found is None or level is None:
+    """The attack's distance above the chance level, in the unit of its metric; positive is more leakage."""
+    leakage, level = leak(row), chance(row)
+    if leakage is None or level is None:
         return None
-    return found.mean - level if leakage_of(row.kind).higher else level - found.mean
+    return leakage.mean - level if leakage_of(row.kind).higher else level - leakage.mean
 
 
 def find(results: RunResults) -> Findings:
-    """Read the findings off the results; summaries are made from the trials where the results hold none."""
+    """The findings of the results; summaries are made from the trials where the results hold none."""
     summaries = results.summaries or summarise(results.trials)
     groups: dict[tuple[Subject, str], list[Summary]] = defaultdict(list)
     for row in summaries:
@@ -382,8 +383,8 @@ def _ordered(items: Iterable[T]) -> list[T]:
 
 
 def _by_strength(findings: Findings, rows: list[Summary]) -> list[Summary]:
-    """Those of the largest budget, the strongest first: by the metric of the kind, and of equals by all
-    others that tell what leaks."""
+    """The rows of the largest budget, the strongest first: by the metric of the kind, and then by all other
+    metrics of leakage."""
     budget = max(row.budget for row in rows)
 
     def strength(row: Summary) -> list[float]:

@@ -1,5 +1,5 @@
-"""The figures of a run under load, as rows: how far each attack came with so many queries under each defence,
-and how those were answered."""
+"""The figures of a run under load, as rows: the success of each attack with so many queries under each
+defence, and the speed and failures of the answers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from leakrange.metrics import numbers
 from leakrange.report.findings import Findings, Subject, leak, leaked
 from leakrange.scenario.under_load import Measured
 
-__all__ = ["LoadRow", "as_csv", "as_text", "ends", "load_rows"]
+__all__ = ["LoadTableRow", "as_csv", "as_text", "ends", "load_rows"]
 
 
 @dataclass(frozen=True)
-class LoadRow:
-    """One attack on one provider under one defence, with one budget. ``spent`` are the samples that it had
-    answered, the mean over seeds; ``low`` and ``high`` the 95 % interval of ``value``. All else is of the
-    requests under that defence: how many were ``answered``, shares of all that were ``refused`` (429) or
-    ``failed``, and within how many milliseconds half of the answers came, and 99 of 100; None where no
+class LoadTableRow:
+    """One attack on one provider under one defence, with one budget. ``spent`` is the number of samples that
+    it had answered, the mean over seeds; ``low`` and ``high`` the 95 % interval of ``value``. All else is of
+    the requests under that defence: the number ``answered``, shares of all that were ``refused`` (429) or
+    ``failed``, and the milliseconds within which half of the answers came, and 99 of 100; None where no
     request was made under it."""
 
     provider: str
@@ -40,7 +40,7 @@ class LoadRow:
     p99: float | None
 
 
-def load_rows(findings: Findings) -> list[LoadRow]:
+def load_rows(findings: Findings) -> list[LoadTableRow]:
     """All rows of a run under load, by attack, defence and budget; none of any other run."""
     load = findings.results.load
     if load is None:
@@ -49,17 +49,17 @@ def load_rows(findings: Findings) -> list[LoadRow]:
     return list(_rows(findings, measured))
 
 
-def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow]:
+def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadTableRow]:
     order = {name: place for place, name in enumerate(findings.defences)}
     rows = [row for row in findings.summaries if leak(row) is not None]
     rows.sort(key=lambda row: (row.provider, row.attack, row.knowledge, order[row.defence], row.budget))
     for row in rows:
         metric = Subject.of(row).metric
-        found = findings.spread(row, metric)
-        low, high = (None, None) if found is None else found.within()
+        uncertainty = findings.spread(row, metric)
+        low, high = (None, None) if uncertainty is None else uncertainty.within()
         spent = [trial.spent for trial in findings.trials(row) if trial.spent is not None]
         line = measured.get(row.defence)
-        yield LoadRow(
+        yield LoadTableRow(
             provider=row.provider,
             attack=row.attack,
             knowledge=row.knowledge,
@@ -79,8 +79,8 @@ def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow
 
 
 def ends(findings: Findings) -> dict[tuple[str, str, str, str], str]:
-    """By provider, attack, knowledge and defence, why a limit gave no more answers: at the smallest budget
-    that was not reached."""
+    """The reason, by provider, attack, knowledge and defence, why a limit gave no more answers: at the
+    smallest budget that was not reached."""
     refused = [trial for trial in findings.results.trials if trial.state == "refused" and trial.error]
     refused.sort(key=lambda trial: -trial.budget)
     return {
@@ -88,17 +88,17 @@ def ends(findings: Findings) -> dict[tuple[str, str, str, str], str]:
     }
 
 
-def as_csv(rows: Sequence[LoadRow]) -> str:
-    """With a heading; empty where there is no figure."""
+def as_csv(rows: Sequence[LoadTableRow]) -> str:
+    """The rows as CSV, with a heading; empty where there is no figure."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow([field.name for field in fields(LoadRow)])
+    writer.writerow([field.name for field in fields(LoadTableRow)])
     writer.writerows(["" if value is None else value for value in asdict(row).values()] for row in rows)
     return written.getvalue()
 
 
-def as_text(rows: Sequence[LoadRow]) -> str:
-    """In columns, for people."""
+def as_text(rows: Sequence[LoadTableRow]) -> str:
+    """The rows in columns, for people."""
     lines = [
         (
             f"{row.provider}, {row.attack} ({row.knowledge})",
@@ -122,8 +122,8 @@ def as_text(rows: Sequence[LoadRow]) -> str:
     )
 
 
-def _share(line: Measured | None, what: str) -> float | None:
-    return None if line is None or not line.asked else float(getattr(line, what)) / line.asked
+def _share(line: Measured | None, outcome: str) -> float | None:
+    return None if line is None or not line.asked else float(getattr(line, outcome)) / line.asked
 
 
 def _milliseconds(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""A run as if nothing had been tried but some of its providers, defences and attacks."""
+"""A run as if only some of its providers, defences and attacks had been tried."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Narrowing:
 
     @classmethod
     def to(cls, providers: Sequence[str], defences: Sequence[str], attacks: Sequence[str]) -> Narrowing:
-        """To these names."""
+        """The narrowing to these names."""
         return cls(frozenset(providers), frozenset(defences), frozenset(attacks))
 
     @property
@@ -45,16 +45,16 @@ def choices(results: RunResults) -> Choices:
 
 def narrowed(results: RunResults, to: Narrowing) -> Findings:
     """The findings of those trials and models. Defences keep their colours."""
-    whole = find(results)
+    everything = find(results)
     if to.keeps_all:
-        return whole
-    kept = [
+        return everything
+    trials = [
         trial
         for trial in results.trials
         if (not to.providers or trial.provider in to.providers)
-        and (not to.defences or trial.defence in to.defences or trial.defence == whole.undefended)
+        and (not to.defences or trial.defence in to.defences or trial.defence == everything.undefended)
         and (not to.attacks or trial.attack in to.attacks)
     ]
     models = [model for model in results.models if not to.providers or model.provider in to.providers]
-    part = results.model_copy(update={"trials": kept, "models": models, "summaries": []})
-    return replace(find(part), palette=whole.defences)
+    subset = results.model_copy(update={"trials": trials, "models": models, "summaries": []})
+    return replace(find(subset), palette=everything.defences)

@@ -1,4 +1,4 @@
-"""Defences whose own adversaries see less than an attacker who learns anew."""
+"""Defences whose adversaries see less than an attacker who trains from the beginning."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from leakrange.scenario.results import TrialResult
 __all__ = ["outdated_adversaries"]
 
 APART = 0.1
-"""By how much an attack has to be more often right before it is told."""
+"""The least lead of an attack, as a share of right guesses, that is reported."""
 
 
 def outdated_adversaries(findings: Findings) -> list[str]:
-    """A sentence for each provider and defence where devices' own adversaries are right much less often than
-    the attack that is right most often; of the trials the one that they differ in most stands for all."""
+    """A sentence for each provider and defence where the devices' adversaries are right much less often than
+    the best attack; it names the trial with the greatest difference."""
     furthest: dict[tuple[str, str], TrialResult] = {}
     for trial in findings.results.trials:
         cell = (findings.label(Subject.of(trial)), trial.defence)
         if _apart(trial) > max(APART, _apart(furthest[cell]) if cell in furthest else 0.0):
             furthest[cell] = trial
-    return [_told(*cell, trial) for cell, trial in furthest.items()]
+    return [_sentence(*cell, trial) for cell, trial in furthest.items()]
 
 
 def _apart(trial: TrialResult) -> float:
-    reached, own = (trial.metrics.get(name) for name in ("curiosity", "local_curiosity"))
-    return 0.0 if reached is None or own is None else reached.value - own.value
+    reached, local = (trial.metrics.get(name) for name in ("curiosity", "local_curiosity"))
+    return 0.0 if reached is None or local is None else reached.value - local.value
 
 
-def _told(label: str, defence: str, trial: TrialResult) -> str:
-    reached, own = (
+def _sentence(label: str, defence: str, trial: TrialResult) -> str:
+    reached, local = (
         figure(trial.metrics[name].value, described(name).unit) for name in ("curiosity", "local_curiosity")
     )
     return (
         f"Under {defence} the adversaries that devices trained against guess “{trial.sensitive}” of "
-        f"“{label}” right {own} of the time, and the attack {trial.attack}, which learns anew, {reached}: "
+        f"“{label}” right {local} of the time, and the attack {trial.attack}, which learns anew, {reached}: "
         "do not judge this defence by its own adversaries."
     )

@@ -17,12 +17,13 @@ from leakrange.scenario.summary import identity
 __all__ = ["SCRIPT", "render", "rendered"]
 
 SCRIPT = "page.js"
-"""The asset that is its one script."""
+"""The asset that is the page's one script."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in the table of all results: mean, deviation, interval, and what sorts the column."""
+    """A figure in the table of all results: mean, deviation, interval, and the number that sorts the
+    column."""
 
     mean: str
     deviation: str = ""
@@ -32,15 +33,16 @@ class Figure:
 
 
 def render(results: RunResults) -> str:
-    """The run as one HTML page. It makes no request; its own policy forbids that, and foreign scripts.
+    """The run as one HTML page. It makes no request; its content security policy forbids that, and foreign
+    scripts.
 
-    Works at any state of a run: it says what has not been measured, and draws no empty charts.
+    It can show any state of a run: it names what has not been measured, and draws no empty charts.
     """
     return rendered(read(results))
 
 
 def rendered(contents: Contents) -> str:
-    """The same of contents that were read before."""
+    """The page of contents that were read before."""
     results, findings = contents.results, contents.findings
     return page(
         "page.html.j2",
@@ -68,10 +70,10 @@ def rendered(contents: Contents) -> str:
     )
 
 
-def _figure(there: Mapping[str, OverSeeds], metric: Metric) -> Figure:
-    if unmeasurable(metric.name, there):
+def _figure(figures: Mapping[str, OverSeeds], metric: Metric) -> Figure:
+    if unmeasurable(metric.name, figures):
         return Figure(numbers.NOT_MEASURABLE, full=f"takes {metric.takes}")
-    value = there.get(metric.name)
+    value = figures.get(metric.name)
     if value is None:
         return Figure(numbers.MISSING, full="not measured")
     full = f"mean {value.mean!r}, deviation {value.deviation!r}, 95 % interval {value.interval!r}"
@@ -85,7 +87,7 @@ def _figure(there: Mapping[str, OverSeeds], metric: Metric) -> Figure:
 
 
 def _ledger(ledger: list[dict[str, Any]]) -> tuple[list[str], list[list[int | str]]]:
-    """Column names in order of appearance, and the rows: whole numbers as they are, the rest as text."""
+    """Column names in order of appearance, and the rows: whole numbers unchanged, the rest as text."""
     columns = list(dict.fromkeys(name for row in ledger for name in row))
     return columns, [[_plain(row.get(name)) for name in columns] for row in ledger]
 

@@ -1,4 +1,4 @@
-"""Which of several choices nobody need give up anything for."""
+"""The frontier of several choices: those that no other choice beats."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["frontier"]
 def frontier(reached: Mapping[str, tuple[float, float]]) -> list[str]:
     """The names whose (utility, leakage) no other has beaten in one and reached in the other, in the order of
     rising utility."""
-    kept = [
+    best = [
         name
         for name, (used, leaked) in reached.items()
         if not any(
-            u >= used and found <= leaked and (u, found) != (used, leaked) for u, found in reached.values()
+            u >= used and leak <= leaked and (u, leak) != (used, leaked) for u, leak in reached.values()
         )
     ]
-    return sorted(kept, key=lambda name: reached[name])
+    return sorted(best, key=lambda name: reached[name])

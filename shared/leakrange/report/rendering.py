@@ -16,7 +16,7 @@ from leakrange.metrics import numbers
 __all__ = ["page", "policy", "style"]
 
 FOLD_AFTER = 12
-"""So many charts of a group are open; the rest fold away."""
+"""The number of a group's charts that are open; the rest fold away."""
 
 
 def page(template: str, *, script: str = "", **values: Any) -> str:
@@ -31,8 +31,8 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
 
 
 def policy(script: str = "") -> str:
-    """The content security policy of a page with that script, as its own text says. Who serves it should say
-    the same, and who may frame it, which no page can say itself."""
+    """The content security policy that a page with that script contains. Whoever serves the page should send
+    the same, and also who may frame it, which a page cannot say itself."""
     scripts = ""
     if script:
         digest = base64.b64encode(hashlib.sha256(_asset(script).encode()).digest()).decode()
@@ -62,7 +62,7 @@ def _environment() -> Environment:
 
 
 def _packed(text: str) -> str:
-    """Compressed, as the address of a link; the same text gives the same address."""
+    """The compressed text as the address of a link; the same text gives the same address."""
     packed = gzip.compress(text.encode(), mtime=0)
     return f"data:application/gzip;base64,{base64.b64encode(packed).decode()}"
 

@@ -1,4 +1,4 @@
-"""The chart sections of the page: the charts of each, or in one line why it is left out."""
+"""The chart sections of the page: the charts of each, or in one line the reason why it is left out."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from leakrange.report.charts.plane import planes
 from leakrange.report.charts.training import histories
 from leakrange.report.charts.under_load import under_load
 from leakrange.report.findings import Findings, leak
-from leakrange.report.load_table import LoadRow, ends, load_rows
+from leakrange.report.load_table import LoadTableRow, ends, load_rows
 from leakrange.report.views import View, views
 
-__all__ = ["Group", "Section", "chart_sections"]
+__all__ = ["ChartGroup", "Section", "chart_sections"]
 
 
 @dataclass(frozen=True)
-class Group:
+class ChartGroup:
     """Pictures under one heading; beyond the first few they fold away."""
 
     heading: str
@@ -37,22 +37,22 @@ class Section:
     anchor: str
     title: str
     lead: str
-    groups: list[Group] = field(default_factory=list)
+    groups: list[ChartGroup] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
     missing: str = ""
     wide: bool = False
-    table: list[LoadRow] = field(default_factory=list)
+    table: list[LoadTableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def chart_sections(findings: Findings) -> list[Section]:
     """All chart sections in the order of the page; none of them holds an empty chart, and no two charts have
-    a name in common."""
+    the same name."""
     return [_named(section) for section in _sections(findings)]
 
 
 def _named(section: Section) -> Section:
-    """With names for its pictures, by what stands above them and not by their figures."""
+    """The section with names for its pictures, from their headings and not from their figures."""
     taken: dict[str, int] = {}
     groups = []
     for group in section.groups:
@@ -62,13 +62,13 @@ def _named(section: Section) -> Section:
             taken[digest] = taken.get(digest, 0) + 1
             again = f"-{taken[digest]}" if taken[digest] > 1 else ""
             pictures.append(replace(picture, name=f"{section.anchor}-{digest}{again}"))
-        groups.append(Group(group.heading, pictures))
+        groups.append(ChartGroup(group.heading, pictures))
     return replace(section, groups=groups)
 
 
 def _sections(findings: Findings) -> list[Section]:
     measured = [row for row in findings.summaries if leak(row) is not None]
-    one = "Only one budget was tried" if len({row.budget for row in measured}) == 1 else ""
+    single = "Only one budget was tried" if len({row.budget for row in measured}) == 1 else ""
     return [
         _plane(findings),
         *_load(findings),
@@ -92,7 +92,8 @@ def _sections(findings: Findings) -> list[Section]:
             "What the attack finds out from so many answers; bars are one sample deviation over seeds, the "
             "dashed line is the chance level.",
             _per_data(findings, budget_lines),
-            f"{one or 'No attack has finished at two budgets'}, so there is nothing to draw a line through.",
+            f"{single or 'No attack has finished at two budgets'}, so there is nothing to draw a line "
+            "through.",
             _defence_keys(findings, lines=True),
         ),
         _section(
@@ -121,21 +122,21 @@ def _sections(findings: Findings) -> list[Section]:
 
 
 def _section(
-    anchor: str, title: str, lead: str, groups: list[Group], missing: str, keys: Sequence[Key] = ()
+    anchor: str, title: str, lead: str, groups: list[ChartGroup], missing: str, keys: Sequence[Key] = ()
 ) -> Section:
     return Section(anchor, title, lead, groups, list(keys), "" if groups else missing)
 
 
-def _per_data(findings: Findings, make: Callable[[Findings, str], list[Picture]]) -> list[Group]:
+def _per_data(findings: Findings, make: Callable[[Findings, str], list[Picture]]) -> list[ChartGroup]:
     names = list(dict.fromkeys([*findings.datasets, *(model.data for model in findings.results.models)]))
-    return [Group(name, pictures) for name in names if (pictures := make(findings, name))]
+    return [ChartGroup(name, pictures) for name in names if (pictures := make(findings, name))]
 
 
 def _defence_keys(findings: Findings, *, lines: bool = False) -> list[Key]:
-    drawn = [name for name in findings.defences if any(defence == name for _, defence in findings.best)]
+    tried = [name for name in findings.defences if any(defence == name for _, defence in findings.best)]
     if not lines:
-        return [Key(name, colour=findings.colour(name)) for name in drawn]
-    return [Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in drawn]
+        return [Key(name, colour=findings.colour(name)) for name in tried]
+    return [Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in tried]
 
 
 _PLANE = (
@@ -153,12 +154,12 @@ _FRONTIER = (
 
 
 def _plane(findings: Findings) -> Section:
-    drawn = planes(findings)
-    groups = [Group("", drawn)] if drawn else []
+    charts = planes(findings)
+    groups = [ChartGroup("", charts)] if charts else []
     for subject in findings.subjects:
         if subject.metric.best is None and (pictures := frontiers(findings, subject)):
-            groups.append(Group(f"{subject.data}: {findings.label(subject)}", pictures))
-    lead = " ".join(text for text, there in ((_PLANE, drawn), (_FRONTIER, groups[bool(drawn) :])) if there)
+            groups.append(ChartGroup(f"{subject.data}: {findings.label(subject)}", pictures))
+    lead = " ".join(text for text, used in ((_PLANE, charts), (_FRONTIER, groups[bool(charts) :])) if used)
     return Section(
         "plane",
         "Utility against leakage",
@@ -166,12 +167,12 @@ def _plane(findings: Findings) -> Section:
         groups,
         _defence_keys(findings),
         "" if groups else "No finished trial has both a figure of utility and one of leakage.",
-        wide=bool(drawn),
+        wide=bool(charts),
     )
 
 
 def _load(findings: Findings) -> Iterator[Section]:
-    """Left out without a word where the run was not under load."""
+    """The section on load; nothing where the run was not under load."""
     load = findings.results.load
     if load is None:
         return
@@ -184,7 +185,7 @@ def _load(findings: Findings) -> Iterator[Section]:
         f"What attacks find out from so many queries while {users} users ask at the peak, and how requests "
         f"were answered under each defence in {load.seconds:.0f} s. Bars are 95 % intervals; the dashed line "
         "is the chance level.",
-        [Group("", pictures)] if pictures else [],
+        [ChartGroup("", pictures)] if pictures else [],
         missing="" if pictures else "No attack has finished yet.",
         wide=True,
         table=load_rows(findings),
@@ -196,7 +197,7 @@ def _load(findings: Findings) -> Iterator[Section]:
 
 
 def _bits(findings: Findings) -> Iterator[Section]:
-    """Left out without a word where no attack counts bits, as most do not."""
+    """The section on bits; nothing where no attack counts bits, as in most runs."""
     if groups := _per_data(findings, bits):
         yield Section(
             "bits",
@@ -210,12 +211,12 @@ def _bits(findings: Findings) -> Iterator[Section]:
 
 
 def _views(findings: Findings) -> Iterator[Section]:
-    """The views that finished trials hold; most kinds of attack have but one or two."""
+    """The sections of the views that finished trials hold; most kinds of attack have only one or two."""
     for name, view in views.items():
 
         def drawn(findings: Findings, data: str, view: View = view) -> list[Picture]:
-            made = (view.draw(findings, subject) for subject in findings.of_data(data))
-            return [picture for picture in made if picture is not None]
+            charts = (view.draw(findings, subject) for subject in findings.of_data(data))
+            return [picture for picture in charts if picture is not None]
 
         if groups := _per_data(findings, drawn):
             yield Section(name, view.title, view.lead, groups, wide=view.wide)

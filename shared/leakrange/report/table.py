@@ -19,17 +19,17 @@ def to_csv(results: RunResults) -> str:
     """One row per trial with every single figure in full; views are in the JSON. Empty: not measured; "not
     measurable": the trial was too small for it (`leakrange.metrics.Metric.takes`).
 
-    A metric has a column of its name, and where it has intervals, ``_low`` and ``_high`` behind it. Text that
-    a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets do it themselves.
+    A metric has a column of its name, followed by ``_low`` and ``_high`` where it has intervals. Text that a
+    spreadsheet would take for a formula gets an apostrophe in front, like in spreadsheets themselves.
     """
     figures = columns(results.trials)
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
     writer.writerow([*OWN, *(column.heading for column in figures)])
     for trial in results.trials:
-        found = {name: vars(estimate) for name, estimate in trial.metrics.items()}
+        values = {name: vars(estimate) for name, estimate in trial.metrics.items()}
         cells = [
-            NOT_MEASURABLE if unmeasurable(column.metric, found) else column.of(trial) for column in figures
+            NOT_MEASURABLE if unmeasurable(column.metric, values) else column.of(trial) for column in figures
         ]
         writer.writerow([_cell(value) for value in (*(getattr(trial, name) for name in OWN), *cells)])
     return written.getvalue()

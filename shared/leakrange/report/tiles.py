@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from leakrange.metrics.numbers import compared, count, figure
@@ -10,66 +9,57 @@ from leakrange.report.answer import HONEST, against, certainty, cost, families, 
 from leakrange.report.findings import Effect, Findings, Subject, leaked, utility, utility_metric
 from leakrange.report.open_scale import left
 from leakrange.scenario.results import Summary
+from leakrange.wire.views import Tile
 
-__all__ = ["Tile", "tiles"]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One key figure: what it is, the figure, and what it is to be compared with."""
-
-    label: str
-    figure: str
-    beside: str
-    tone: Literal["plain", "good", "bad"] = "plain"
+__all__ = ["tiles"]
 
 
 def tiles(findings: Findings) -> list[Tile]:
-    """The key figures, as far as they were measured."""
-    made: list[Tile] = []
+    """All key figures that were measured."""
+    figures: list[Tile] = []
     for rows in measured(findings, "honest"):
-        made.append(_learnt(findings, "honest", *rows[0]))
+        figures.append(_learnt(findings, "honest", *rows[0]))
     for family in families(findings)[1:]:
         for rows in measured(findings, family):
-            made += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
+            figures += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
     for scale in findings.scales():
-        made += _extremes(scale.effects())
-    return [*made, *_work(findings)]
+        figures += _extremes(scale.effects())
+    return [*figures, *_work(findings)]
 
 
 TONES: dict[str, Literal["plain", "good", "bad"]] = {"leaks": "bad", "none": "good", "unclear": "plain"}
 
 
 def _learnt(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
-    """What the strongest attack on providers of a family reached, under what may be said of it."""
+    """The result of the strongest attack on providers of a family, labelled by the verdict."""
     metric, verdict = subject.metric, findings.verdict(subject)
     assert verdict is not None  # it has a figure
-    who = "Honest outputs" if family == "honest" else f"{family.capitalize()} provider"
-    said = {
-        "leaks": f"{who} leak" if family == "honest" else f"{who} learns",
-        "none": f"{who}: no leak found",
-        "unclear": f"{who}: cannot tell",
+    party = "Honest outputs" if family == "honest" else f"{family.capitalize()} provider"
+    labels = {
+        "leaks": f"{party} leak" if family == "honest" else f"{party} learns",
+        "none": f"{party}: no leak found",
+        "unclear": f"{party}: cannot tell",
     }
     beside = (
         f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)} "
         f"({certainty(findings, row, subject)}), {against(findings, row, subject, verdict)}"
     )
-    return Tile(said[verdict.word], figure(leaked(row), metric.unit), beside, TONES[verdict.word])
+    return Tile(labels[verdict.word], figure(leaked(row), metric.unit), beside, TONES[verdict.word])
 
 
 def _extremes(effects: list[Effect]) -> list[Tile]:
-    """The strongest defence and the weakest: by what the attack keeps, or on a scale without an end by what
-    is left of the leak."""
+    """The strongest defence and the weakest: by the share that the attack keeps, or on a scale without an end
+    by the rest of the leak."""
     if not effects:
         return []
     endless = bool(left(effects[0]))
     best = min(effects, key=lambda each: _left_over(each) if endless else each.kept[1])
     worst = max(effects, key=lambda each: _left_over(each) if endless else each.kept[0])
     label = "Strongest defence" if worst is not best else "The one defence measured"
-    made = [_defence(label, best, "good" if best.kind == "stops" else "plain")]
+    shown = [_defence(label, best, "good" if best.kind == "stops" else "plain")]
     if worst is not best:
-        made.append(_defence("Weakest defence", worst, "bad" if worst.kind == "hardly" else "plain"))
-    return made
+        shown.append(_defence("Weakest defence", worst, "bad" if worst.kind == "hardly" else "plain"))
+    return shown
 
 
 def _left_over(effect: Effect) -> float:
@@ -77,26 +67,26 @@ def _left_over(effect: Effect) -> float:
 
 
 def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
-    metric, found = utility_metric(row), utility(row)
-    if metric is None or found is None:
+    metric, used = utility_metric(row), utility(row)
+    if metric is None or used is None:
         return []
     reference = findings.reference(subject)
     less = findings.utility_difference(row, reference) if reference else None
     beside = f"{metric.title}, of “{subject.target}”"
     if less is not None:
         beside += f", {compared(less.mean, HONEST, metric.unit)}"
-    return [Tile("While users get", figure(found.mean, metric.unit), beside)]
+    return [Tile("While users get", figure(used.mean, metric.unit), beside)]
 
 
 def _defence(label: str, effect: Effect, tone: Literal["plain", "good", "bad"]) -> Tile:
-    said = left(effect) or f"the attack keeps {kept(effect)} of its lead over chance"
-    return Tile(label, effect.defence, said + cost(effect), tone)
+    text = left(effect) or f"the attack keeps {kept(effect)} of its lead over chance"
+    return Tile(label, effect.defence, text + cost(effect), tone)
 
 
 def _work(findings: Findings) -> list[Tile]:
     trials = findings.results.trials
     states = [trial.state for trial in trials]
-    rest = [
+    unfinished = [
         f"{states.count(state)} {word}"
         for state, word in (
             ("failed", "failed"),
@@ -108,7 +98,7 @@ def _work(findings: Findings) -> list[Tile]:
         if state in states
     ]
     done = states.count("done")
-    parts = [count(len({trial.seed for trial in trials}), "seed"), *rest]
+    parts = [count(len({trial.seed for trial in trials}), "seed"), *unfinished]
     spent = [row["spent"] for row in findings.results.ledger if isinstance(row.get("spent"), int)]
     if spent:
         parts.append(f"{count(sum(spent), 'sample')} answered on {count(len(spent), 'API key')}")

@@ -16,5 +16,5 @@ CHIPS = {"passes": "done", "suspicious": "failed", "undecided": "running"}
 
 
 def verdict_page(verdict: Verdict) -> str:
-    """One HTML file that needs nothing but itself."""
+    """The page as one self-contained HTML file."""
     return page("verdict.html.j2", verdict=verdict, headlines=HEADLINES, chips=CHIPS)

@@ -1,4 +1,4 @@
-"""Which load users ask what: every question of an attack is somebody's to ask."""
+"""The kind of load user that asks each question of an attack."""
 
 from __future__ import annotations
 
@@ -10,39 +10,43 @@ from leakrange.scenario.document import AttackSpec
 from leakrange.scenario.load import LoadSpec, Role
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
-from leakrange.scenario.provider import Provider
+from leakrange.scenario.provider import SoundProvider
 
 __all__ = ["check_load", "roles"]
 
 
 def roles(plan: Plan) -> dict[str, Role]:
-    """What each probe of a plan is for, by its id. Where several attacks share one, it is the first one's."""
+    """Return the purpose of each probe of a plan by its id. A probe that several attacks share has that of
+    the first."""
     models = {model.id: model for model in plan.models}
     asked_by = {probe.id: probe.by for probe in plan.probes}
-    found: dict[str, Role] = {}
+    role_of: dict[str, Role] = {}
     for trial in plan.trials:
         role = _role(trial.attack, models[trial.model].release)
         for names in trial.needs.probes.values():
             for name in names:
                 if role is not None:
-                    found.setdefault(name, "users" if asked_by[name] == "users" else role)
-    return found
+                    role_of.setdefault(name, "users" if asked_by[name] == "users" else role)
+    return role_of
 
 
 def check_load(
-    load: LoadSpec, providers: Mapping[str, Provider], attacks: Mapping[str, AttackSpec], mistakes: Mistakes
+    load: LoadSpec,
+    providers: Mapping[str, SoundProvider],
+    attacks: Mapping[str, AttackSpec],
+    mistakes: Mistakes,
 ) -> None:
-    """Note a mistake where nobody would ask what an attack asks, where users have nothing to do, and where
-    keys and botnet, or limits and counting, do not go together."""
+    """Note a mistake if nobody asks the questions of an attack, if users have nothing to do, or if keys and
+    botnet, or limits and counting, do not go together."""
     needed = {role: attack for attack, role in _needed(providers, attacks)}
     for role, attack in needed.items():
         if not load.takers(role):
-            said = f"nobody asks for the attack {attack!r}: add users of kind {role!r}, or a botnet"
-            mistakes.add(("load", "users"), said, key=True)
+            message = f"nobody asks for the attack {attack!r}: add users of kind {role!r}, or a botnet"
+            mistakes.add(("load", "users"), message, key=True)
     for kind in load.users:
         if kind not in ("honest", "botnet", *needed):
-            said = f"no attack of this scenario is for users of kind {kind!r} to ask"
-            mistakes.add(("load", "users", kind), said, allowed=[*needed, "honest"], key=True)
+            message = f"no attack of this scenario is for users of kind {kind!r} to ask"
+            mistakes.add(("load", "users", kind), message, allowed=[*needed, "honest"], key=True)
     if any(load.limits.values()) and load.counting == "leased":
         mistakes.add(("load", "counting"), "keys with limits are counted exactly: leave 'counting' out")
     if sum(not limits for limits in load.limits.values()) > 1:
@@ -50,12 +54,12 @@ def check_load(
     if max(load.keys) > 1 and "botnet" not in load.users:
         mistakes.add(("load", "keys"), "who shares keys is a botnet: add users of that kind")
     if max(load.keys) == 1 and "botnet" in load.users:
-        said = "a botnet splits its questions over several keys: give 'keys'"
-        mistakes.add(("load", "users", "botnet"), said, key=True)
+        message = "a botnet splits its questions over several keys: give 'keys'"
+        mistakes.add(("load", "users", "botnet"), message, key=True)
 
 
 def _needed(
-    providers: Mapping[str, Provider], attacks: Mapping[str, AttackSpec]
+    providers: Mapping[str, SoundProvider], attacks: Mapping[str, AttackSpec]
 ) -> Iterator[tuple[str, Role]]:
     for name, spec in attacks.items():
         for provider in spec.providers or ():
@@ -66,6 +70,6 @@ def _needed(
 
 
 def _role(attack: str, release: str) -> Role | None:
-    """Whose questions an attack's are, None for one that asks nothing."""
+    """Return the role that asks an attack's questions; None for an attack that asks nothing."""
     asks = kind_of(registered.attacks()[attack]).asks
     return "verification" if asks is not None and release == "score" else asks

@@ -9,28 +9,28 @@ from pydantic import TypeAdapter, ValidationError
 from leakrange.attacks.kinds import kind_of, kinds
 from leakrange.attacks.kinds.target import Target
 from leakrange.data import Names, names
-from leakrange.jobs.job import Knowledge
+from leakrange.jobs.steps.fit import Knowledge
 from leakrange.registry import unknown
 from leakrange.scenario import registered
 from leakrange.scenario.document import AttackSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.provider import Provider
+from leakrange.scenario.provider import SoundProvider
 
 __all__ = ["check_attacks", "targets_of"]
 
 _NAMES: TypeAdapter[Any] = TypeAdapter(Names)
 
 
-def targets_of(attack: Any, spec: AttackSpec, provider: Provider) -> list[Target]:
-    """The targets of the attack at that provider: one for each attribute that the attack names, or else that
-    the provider does."""
-    found: dict[str, Target] = {}
+def targets_of(attack: Any, spec: AttackSpec, provider: SoundProvider) -> list[Target]:
+    """The targets of the attack at that provider: one for each attribute that the attack names, else for each
+    that the provider names."""
+    targets: dict[str, Target] = {}
     for given in _by_attribute(spec):
         outcome = _targets(attack, given, provider)
         if not isinstance(outcome, str):
-            found |= outcome
-    return list(found.values())
+            targets |= outcome
+    return list(targets.values())
 
 
 def _by_attribute(spec: AttackSpec) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def _by_attribute(spec: AttackSpec) -> list[dict[str, Any]]:
     return [{**given, "sensitive": name} for name in named] if isinstance(named, list | tuple) else [given]
 
 
-def _targets(attack: Any, given: dict[str, Any], provider: Provider) -> dict[str, Target] | str:
+def _targets(attack: Any, given: dict[str, Any], provider: SoundProvider) -> dict[str, Target] | str:
     """The targets by what they infer, or the reason why the attack cannot be tried there.
 
     Raises `ValidationError` for parameters that the attack does not take.
@@ -48,27 +48,32 @@ def _targets(attack: Any, given: dict[str, Any], provider: Provider) -> dict[str
     if provider.release not in attack.consumes:
         return f"it releases {provider.release}, the attack reads {', '.join(attack.consumes)}"
     outcomes = [kind_of(attack).target(attack, given, offer) for offer in provider.by_attribute()]
-    found = {outcome.hidden: outcome for outcome in outcomes if isinstance(outcome, Target)}
-    return found or next(outcome for outcome in outcomes if isinstance(outcome, str))
+    targets = {outcome.hidden: outcome for outcome in outcomes if isinstance(outcome, Target)}
+    return targets or next(outcome for outcome in outcomes if isinstance(outcome, str))
 
 
 def check_attacks(
-    draft: Draft, providers: dict[str, Provider], mistakes: Mistakes
+    draft: Draft, providers: dict[str, SoundProvider], mistakes: Mistakes
 ) -> dict[str, tuple[AttackSpec, int]]:
-    """The attacks that are sound, every default filled in, and the number of their targets."""
-    found = {}
+    """Return the valid attacks with every default filled in, and the number of targets of each."""
+    valid = {}
     for name, spec in draft.attacks.items():
         checked = _Check(draft, providers, name, spec, mistakes).attack() if spec is not None else None
         if checked is not None:
-            found[name] = checked
-    return found
+            valid[name] = checked
+    return valid
 
 
 class _Check:
-    """One attack."""
+    """The checks of one attack."""
 
     def __init__(
-        self, draft: Draft, providers: dict[str, Provider], name: str, spec: AttackSpec, mistakes: Mistakes
+        self,
+        draft: Draft,
+        providers: dict[str, SoundProvider],
+        name: str,
+        spec: AttackSpec,
+        mistakes: Mistakes,
     ) -> None:
         self.draft, self.providers, self.name, self.spec = draft, providers, name, spec
         self.mistakes = mistakes
@@ -78,13 +83,13 @@ class _Check:
         known = registered.attacks()
         entry = known.get(self.spec.kind)
         if entry is None:
-            said = unknown("attack", self.spec.kind, known)
-            self.mistakes.add((*self.path, "kind"), said, allowed=list(known), given=self.spec.kind)
+            message = unknown("attack", self.spec.kind, known)
+            self.mistakes.add((*self.path, "kind"), message, allowed=list(known), given=self.spec.kind)
             self._named()
             return None
         if entry.kind not in kinds:
-            said = f"attack {self.spec.kind!r} is of an {unknown('kind', entry.kind, kinds)}"
-            self.mistakes.add((*self.path, "kind"), said)
+            message = f"attack {self.spec.kind!r} is of an {unknown('kind', entry.kind, kinds)}"
+            self.mistakes.add((*self.path, "kind"), message)
             return None
         knowledge = self._knowledge(entry)
         named = self._named()
@@ -109,14 +114,14 @@ class _Check:
         good = True
         for index, knowledge in enumerate(self.spec.knowledge):
             if knowledge not in entry.knowledge:
-                said = f"attack {self.spec.kind!r} cannot be {knowledge}"
-                self.mistakes.add((*self.path, "knowledge", index), said, allowed=entry.knowledge)
+                message = f"attack {self.spec.kind!r} cannot be {knowledge}"
+                self.mistakes.add((*self.path, "knowledge", index), message, allowed=entry.knowledge)
                 good = False
         # In the usual order, each once: the same cell never twice.
         return [each for each in get_args(Knowledge) if each in self.spec.knowledge] if good else None
 
     def _named(self) -> list[str] | None:
-        """The providers that the attack names, else all; None where it names one that is not there."""
+        """Return the providers that the attack names, else all; None if it names one that does not exist."""
         if self.spec.providers is None:
             return list(self.draft.providers)
         good = True
@@ -163,19 +168,21 @@ class _Check:
         if self.spec.providers is not None:
             for index, provider in enumerate(self.spec.providers):
                 if provider in reasons:
-                    said = f"the attack cannot be tried on {provider!r}: {reasons[provider]}"
-                    self.mistakes.add((*self.path, "providers", index), said, allowed=sorted(targets))
+                    message = f"the attack cannot be tried on {provider!r}: {reasons[provider]}"
+                    self.mistakes.add((*self.path, "providers", index), message, allowed=sorted(targets))
             if reasons:
                 return []
         elif reasons and len(reasons) == len(named):
             self._nowhere(reasons, given.get("sensitive"))
-        return [(provider, target) for provider, found in targets.items() for target in found.values()]
+        return [
+            (provider, target) for provider, by_hidden in targets.items() for target in by_hidden.values()
+        ]
 
     def _nowhere(self, reasons: dict[str, str], sensitive: str | None) -> None:
         attributes = {name for provider in self.providers.values() for name in provider.attributes}
         if sensitive is not None and sensitive not in attributes:
-            said = f"no provider's data has an attribute {sensitive!r}"
-            self.mistakes.add((*self.path, "sensitive"), said, allowed=sorted(attributes), given=sensitive)
+            message = f"no provider's data has an attribute {sensitive!r}"
+            self.mistakes.add((*self.path, "sensitive"), message, allowed=sorted(attributes), given=sensitive)
             return
         why = "; ".join(f"{provider}: {reason}" for provider, reason in reasons.items())
         self.mistakes.add(self.path, f"the attack can be tried on no provider ({why})", key=True)
@@ -190,6 +197,6 @@ class _Check:
             for budget in budgets
         ):
             return True
-        said = f"no budget of {', '.join(map(str, budgets))} samples buys this attack enough records"
-        self.mistakes.add(self.path, said, key=True)
+        message = f"no budget of {', '.join(map(str, budgets))} samples buys this attack enough records"
+        self.mistakes.add(self.path, message, key=True)
         return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span, Split
 from leakrange.scenario.document import AttackSpec, Head
 from leakrange.scenario.mistakes import Mistakes, Path
 
@@ -28,8 +28,8 @@ class Requests:
         self._count = 0
 
     def spans(self, data: DataSpec, split: Split, total: int) -> list[Span]:
-        """The first ``total`` samples of a split. Raises `InvalidScenario` where the plan would have more
-        than `MAX_REQUESTS`."""
+        """The first ``total`` samples of a split. Raises `InvalidScenario` if the plan would have more than
+        `MAX_REQUESTS`."""
         self._count += -(-total // self._chunk)
         if self._count > MAX_REQUESTS:
             Mistakes().refuse(
@@ -51,13 +51,15 @@ def check_bounds(
     checked: Mapping[str, tuple[AttackSpec, int]],
     mistakes: Mistakes,
 ) -> None:
-    """Note a mistake where so many ``providers`` and ``defences``, so many ``obfuscators`` for each seed, and
-    these ``checked`` attacks with the numbers of their targets, make a plan beyond the bounds."""
+    """Note a mistake if so many ``providers`` and ``defences``, so many ``obfuscators`` for each seed, and
+    the ``checked`` attacks with the numbers of their targets make a plan beyond the bounds."""
     cells = len(head.seeds) * len(head.budgets) * defences
     trials = cells * sum(targets * len(each.knowledge or ()) for each, targets in checked.values())
     if trials > MAX_TRIALS:
-        said = f"the matrix has {trials} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
-        mistakes.add((), said)
+        message = (
+            f"the matrix has {trials} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
+        )
+        mistakes.add((), message)
     attacks = {name: each for name, (each, _) in checked.items()}
     shadows = {name: len(each.providers or ()) * _number(each, "shadows") for name, each in attacks.items()}
     seeded = len(head.seeds) * (providers + obfuscators)
@@ -65,25 +67,25 @@ def check_bounds(
     if models > MAX_MODELS:
         most = max(shadows, key=lambda name: shadows[name], default=None)
         path: Path = ("attacks", most, "shadows") if most and sum(shadows.values()) > seeded else ("seeds",)
-        said = (
+        message = (
             f"{models} models would be trained, at most {MAX_MODELS}: take fewer seeds, shadows or trained"
             " defences"
         )
-        mistakes.add(path, said)
+        mistakes.add(path, message)
     needs = {name: cells * targets * _needs(each) for name, (each, targets) in checked.items()}
     if sum(needs.values()) > MAX_NEEDS:
         most = max(needs, key=lambda name: needs[name])
         larger = max(("repeats", "shadows"), key=lambda field: _number(attacks[most], field))
-        said = (
+        message = (
             f"the trials need {sum(needs.values())} draws and shadows, at most {MAX_NEEDS}: take fewer of"
             " them, or fewer trials"
         )
-        mistakes.add(("attacks", most, larger), said)
+        mistakes.add(("attacks", most, larger), message)
 
 
 def _needs(attack: AttackSpec) -> int:
-    """What its trials on one target need under one defence and budget and one seed: uploads and answers in
-    every draw, and the shadows."""
+    """The number of uploads, answers and shadows that an attack's trials on one target need under one defence
+    and budget and one seed, counted in every draw."""
     known = attack.knowledge or ()
     draws = sum(_number(attack, "repeats") if each == "averaging" else 1 for each in known)
     return 2 * draws + len(known) * _number(attack, "shadows")

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from leakrange.attacks.kinds.cell import Cell
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Split
 from leakrange.scenario.bounds import Requests
 from leakrange.scenario.document import ClientSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedProbe, PlannedStream
-from leakrange.scenario.provider import Provider
+from leakrange.scenario.provider import SoundProvider
 from leakrange.scenario.sizes import Sizes
 
 __all__ = ["UNKNOWN_SAMPLES", "Needed", "PlannedCell"]
@@ -43,7 +43,7 @@ class _Question:
 
 @dataclass
 class Needed:
-    """What all trials need so far, by id."""
+    """Everything that the trials need so far, by id."""
 
     client: ClientSpec
     requests: Requests
@@ -62,11 +62,11 @@ class Needed:
     """The number of samples of each: the most that any trial needs."""
 
     def probes(self) -> list[PlannedProbe]:
-        """All questions, in requests. Raises `InvalidScenario` where these are too many."""
-        found = []
+        """Return all questions, split into requests. Raises `InvalidScenario` if there are too many."""
+        probes = []
         for question, count in self.questions.items():
             data = question.data or self.models[question.model].recipe.data.of_everyone()
-            found.append(
+            probes.append(
                 PlannedProbe(
                     id=question.id,
                     model=question.model,
@@ -78,33 +78,33 @@ class Needed:
                     references=question.references,
                 )
             )
-        return found
+        return probes
 
     def planned(self, chain: DefenceChain, model: PlannedModel) -> DefenceChain:
         """The chain as the devices of a model's users have it: with what is trained for it, on the data and
         under the seed of the model."""
-        found, recipes = chain.planned(model.recipe.data.of_everyone(), model.seed)
+        planned, recipes = chain.planned(model.recipe.data.of_everyone(), model.seed)
         for recipe in recipes:
             self.obfuscators.setdefault(recipe.digest(), PlannedObfuscator.of(recipe))
-        return found
+        return planned
 
-    def _local(self, question: _Question) -> list[dict[str, Any]]:
+    def _local(self, question: _Question) -> DefenceChain:
         if not question.on_device:
-            return []
+            return DefenceChain()
         chain = self.planned(self.chains[question.defence], self.models[question.model])
         # the proxy sees nothing of a model that the attacker runs himself: he does the proxy's part as well
-        return chain.spec() if chain.changes_model else chain.input_spec()
+        return chain if chain.changes_model else DefenceChain(inputs=chain.inputs)
 
 
 @dataclass(kw_only=True)
 class PlannedCell(Cell):
-    """A cell whose kind of attack adds what it needs to what is ``needed``.
+    """A cell; its kind of attack adds to ``needed`` what it needs.
 
     ``draws`` are those in which the attacker asks, ``sizes`` of the provider's splits, as far as known.
     """
 
     needed: Needed
-    provider: Provider
+    provider: SoundProvider
     defence: str
     chain: DefenceChain
     local: DefenceChain
@@ -116,7 +116,7 @@ class PlannedCell(Cell):
 
     @property
     def model(self) -> PlannedModel:
-        """What is attacked."""
+        """The attacked model."""
         name, known = f"{self.provider.name}-s{self.seed}", self.needed.models
         if not self.chain.representation:
             if name not in known:
@@ -132,7 +132,7 @@ class PlannedCell(Cell):
 
     @property
     def data(self) -> DataSpec:
-        """The data as somebody loads it who must not know what the model was trained on."""
+        """The data as loaded by somebody who must not know what the model was trained on."""
         return self.model.recipe.data.of_everyone()
 
     def available(self, split: Split = "auxiliary", data: DataSpec | None = None) -> int | None:
@@ -165,7 +165,7 @@ class PlannedCell(Cell):
             defence=defence,
             draw=draw,
             clients=client.count,
-            local=local.spec(),
+            local=local,
             spans=self.needed.requests.spans(self.provider.data, "test", samples),
             audit=AuditPlan(data=self.provider.data) if client.intake == "audited" else None,
         )
@@ -181,7 +181,7 @@ class PlannedCell(Cell):
         references: int = 0,
         repeated: bool = True,
     ) -> list[str]:
-        """One probe for each time that the attacker asks; a single one where users ask, and of what is not
+        """One probe for each time that the attacker asks; a single one if users ask or the question is not
         repeated."""
         defence = self.needed.undefended if undefended else self.needed.asked[self.defence]
         on_device = by == "device" and not undefended and bool(self.chain.on_device)

@@ -1,4 +1,4 @@
-"""What the schema of scenarios allows at a place of a scenario that may be unfinished."""
+"""The alternatives that the schema of scenarios allows at a place of an unfinished scenario."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from leakrange.scenario.outline import CURSOR, List, Node, Scalar, entries, resolved
 
-__all__ = ["Chosen", "Place", "Schema", "allowed_at", "flat", "objects", "property_of", "summary"]
+__all__ = ["Alternatives", "Place", "Schema", "allowed_at", "flat", "objects", "property_of", "summary"]
 
 Schema = dict[str, Any]
 Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Alternatives:
     """The alternatives that are left at a place, given what is written there and around it; ``node`` is what
     is there."""
 
@@ -23,9 +23,9 @@ class Chosen:
     node: Node | None
 
 
-def allowed_at(schema: Schema, root: Node | None, anchors: dict[str, Node], place: Place) -> Chosen:
+def allowed_at(schema: Schema, root: Node | None, anchors: dict[str, Node], place: Place) -> Alternatives:
     """The alternatives at ``place``."""
-    chosen = Chosen(list(flat(schema, schema)), root)
+    chosen = Alternatives(list(flat(schema, schema)), root)
     for step in place:
         chosen = _down(schema, chosen, step, anchors)
     return chosen
@@ -34,34 +34,36 @@ def allowed_at(schema: Schema, root: Node | None, anchors: dict[str, Node], plac
 def flat(schema: Schema, part: Schema) -> Iterator[Schema]:
     """The alternatives of a part of the schema: without references, each with the nearest description and
     default."""
-    told: Schema = {key: part[key] for key in ("description", "default") if key in part}
+    described: Schema = {key: part[key] for key in ("description", "default") if key in part}
     if reference := part.get("$ref"):
         for each in flat(schema, schema["$defs"][reference.rpartition("/")[2]]):
-            yield {**each, **told}
+            yield {**each, **described}
     elif choices := part.get("anyOf"):
         for choice in choices:
-            yield from ({**each, **told} for each in flat(schema, choice))
+            yield from ({**each, **described} for each in flat(schema, choice))
     else:
         yield part
 
 
-def _down(schema: Schema, chosen: Chosen, step: str | int, anchors: dict[str, Node]) -> Chosen:
-    """One step along a place, in the schema and in the text at once."""
+def _down(schema: Schema, chosen: Alternatives, step: str | int, anchors: dict[str, Node]) -> Alternatives:
+    """Take one step along a place, in the schema and in the text at once."""
     below: Node | None
     if isinstance(step, int):
         parts = [each["items"] for each in chosen.alternatives if "items" in each]
         items = chosen.node.items if isinstance(chosen.node, List) else []
         below = items[step] if step < len(items) else None
     else:
-        found = (property_of(each, step) for each in objects(chosen, anchors))
-        parts = [part for part in found if part is not None]
+        properties = (property_of(each, step) for each in objects(chosen, anchors))
+        parts = [part for part in properties if part is not None]
         below = entries(chosen.node, anchors).get(step)
-    return Chosen(_distinct(each for part in parts for each in flat(schema, part)), resolved(below, anchors))
+    return Alternatives(
+        _distinct(each for part in parts for each in flat(schema, part)), resolved(below, anchors)
+    )
 
 
-def objects(chosen: Chosen, anchors: dict[str, Node]) -> list[Schema]:
-    """Those of the alternatives that are objects and agree with the keys and constant values that are
-    written; all objects where none does."""
+def objects(chosen: Alternatives, anchors: dict[str, Node]) -> list[Schema]:
+    """Return the alternatives that are objects and agree with the written keys and constant values; all
+    objects if none does."""
     given = {key: resolved(value, anchors) for key, value in entries(chosen.node, anchors).items()}
     given.pop(CURSOR, None)
     every = [each for each in chosen.alternatives if each.get("type") == "object"]
@@ -82,29 +84,29 @@ def _constant(schema: Schema, key: str, value: Node | None) -> bool:
 
 
 def property_of(schema: Schema, key: str) -> Schema | None:
-    """The schema of what an object holds under ``key``; None where it has no such key."""
-    found = schema.get("properties", {}).get(key)
-    if found is None:
-        found = schema.get("additionalProperties", None if "properties" in schema else True)
-    if found is True:
+    """Return the schema of an object's property ``key``; None if it has no such key."""
+    value = schema.get("properties", {}).get(key)
+    if value is None:
+        value = schema.get("additionalProperties", None if "properties" in schema else True)
+    if value is True:
         return {}
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _distinct(found: Iterable[Schema]) -> list[Schema]:
-    kept: list[Schema] = []
-    for each in found:
-        if each not in kept:
-            kept.append(each)
-    return kept
+def _distinct(schemas: Iterable[Schema]) -> list[Schema]:
+    distinct: list[Schema] = []
+    for each in schemas:
+        if each not in distinct:
+            distinct.append(each)
+    return distinct
 
 
-def summary(alternatives: list[Schema], said: str | None = None) -> str:
-    """What may stand there, in one line: what the schema says of it, its type and bounds, its default."""
-    told = said or next((each["description"] for each in alternatives if each.get("description")), "")
+def summary(alternatives: list[Schema], description: str | None = None) -> str:
+    """Describe in one line what may stand there: the schema's description, type, bounds and default."""
+    text = description or next((each["description"] for each in alternatives if each.get("description")), "")
     kinds = dict.fromkeys(kind for each in alternatives if (kind := _kind(each)))
     default = next((each["default"] for each in alternatives if each.get("default") is not None), None)
-    plain = " ".join(told.split("\n\n")[0].split()).replace("``", "").rstrip(".")
+    plain = " ".join(text.split("\n\n")[0].split()).replace("``", "").rstrip(".")
     parts = [plain, " or ".join(kinds)]
     if isinstance(default, bool):
         parts.append(f"default {str(default).lower()}")

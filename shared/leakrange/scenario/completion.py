@@ -1,5 +1,5 @@
-"""What can be written at a place of a scenario: keys of the section, registered names, attributes of the
-named data set, names of the scenario's own parties.
+"""Proposals for a place of a scenario: keys of the section, registered names, attributes of the named data
+set, names of the scenario's own parties.
 
 It works on text that is still being written, from the schema and the registries alone, so that an entry of a
 plugin is proposed like any other.
@@ -14,9 +14,28 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.scenario.choices import Chosen, Place, Schema, allowed_at, flat, objects, property_of, summary
+from leakrange.scenario.choices import (
+    Alternatives,
+    Place,
+    Schema,
+    allowed_at,
+    flat,
+    objects,
+    property_of,
+    summary,
+)
 from leakrange.scenario.naming import Names, note_of
-from leakrange.scenario.outline import CURSOR, Alias, List, Map, Node, Outline, Scalar, outline, resolved
+from leakrange.scenario.outline import (
+    CURSOR,
+    Alias,
+    DocumentOutline,
+    List,
+    Map,
+    Node,
+    Scalar,
+    outline,
+    resolved,
+)
 from leakrange.scenario.schema import scenario_schema
 from leakrange.scenario.yaml_source import MAX_BYTES
 
@@ -53,8 +72,8 @@ class Completion(BaseModel):
 
 
 def complete(text: str, line: int, column: int) -> Completion:
-    """What can stand at ``line`` and ``column`` (from 1, in characters; beyond the end is at the end). First
-    what begins with the word that is written there up to the cursor, then what holds it.
+    """Return what can stand at ``line`` and ``column`` (from 1, in characters; beyond the end is at the end).
+    Proposals that begin with the word before the cursor come first, then those that contain it.
 
     Never raises. A text that is longer than a scenario may be gets no proposals.
     """
@@ -71,12 +90,12 @@ def complete(text: str, line: int, column: int) -> Completion:
     lines[row] = here[:start] + CURSOR + here[end:]
     colon = re.match(r"[ \t]*:(?=\s|$)", here[end:]) is not None
     above = "\n".join([*lines[:row], here[:start]])
-    found = _Proposals(outline("\n".join(lines)), above, colon=colon).at_cursor()
-    return place.model_copy(update={"proposals": _matching(found, here[start:at])})
+    proposals = _Proposals(outline("\n".join(lines)), above, colon=colon).at_cursor()
+    return place.model_copy(update={"proposals": _matching(proposals, here[start:at])})
 
 
 def _word(line: str, at: int) -> tuple[int, int]:
-    """Where the word around that index begins and ends. It begins with a letter or digit: no dash of a
+    """Return the start and end of the word around an index. It begins with a letter or digit: no dash of a
     list."""
     start = end = at
     while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_./-"):
@@ -89,13 +108,13 @@ def _word(line: str, at: int) -> tuple[int, int]:
 
 
 def _matching(proposals: Iterable[Proposal], word: str) -> tuple[Proposal, ...]:
-    """Each label once: those that begin with the word, then those that hold it."""
+    """Return each label once: first those that begin with the word, then those that contain it."""
     small, every = word.lower(), dict[str, Proposal]()
     for each in proposals:
         if small in each.label.lower():
             every.setdefault(each.label, each)
-    found = sorted(every.values(), key=lambda each: not each.label.lower().startswith(small))
-    return tuple(found[:MOST])
+    matching = sorted(every.values(), key=lambda each: not each.label.lower().startswith(small))
+    return tuple(matching[:MOST])
 
 
 @cache
@@ -104,10 +123,10 @@ def _schema() -> Schema:
 
 
 class _Proposals:
-    """What can stand at the cursor of one text. ``above``: what stands before the word; ``colon``: whether it
-    is followed by one."""
+    """Proposals for the cursor of one text. ``above`` is the text before the word; ``colon`` tells whether
+    one follows the word."""
 
-    def __init__(self, text: Outline, above: str, *, colon: bool) -> None:
+    def __init__(self, text: DocumentOutline, above: str, *, colon: bool) -> None:
         self.root, self.anchors, self.alone = text.root, text.anchors, text.alone
         self.names = Names(text.root, text.anchors)
         self.above, self.colon = above, colon
@@ -127,27 +146,29 @@ class _Proposals:
         elif place:
             yield from self._values(place)
 
-    def _allowed(self, place: Place) -> Chosen:
+    def _allowed(self, place: Place) -> Alternatives:
         return allowed_at(_schema(), self.root, self.anchors, place)
 
     def _keys(self, place: Place) -> Iterator[Proposal]:
-        """Those that all alternatives have which agree with what is written, or that tell them apart; without
-        those that are there."""
+        """Propose the keys that all matching alternatives have, else those that tell them apart; without
+        those already written."""
         chosen = self._allowed(place)
         alternatives = [each for each in objects(chosen, self.anchors) if each.get("properties")]
-        own = resolved(chosen.node, self.anchors)
-        there = {key for key, _ in own.pairs} if isinstance(own, Map) else set()
+        mapping = resolved(chosen.node, self.anchors)
+        there = {key for key, _ in mapping.pairs} if isinstance(mapping, Map) else set()
         every = dict.fromkeys(key for each in alternatives for key in _needed_first(each))
         common = [key for key in every if all(key in each["properties"] for each in alternatives)]
         for key in common or every:
             if key in there:
                 continue
             having = [each for each in alternatives if key in each["properties"]]
-            said = None if common else having[0].get("description")
+            description = None if common else having[0].get("description")
             parts = [part for each in having if (part := property_of(each, key)) is not None]
             if all(part.get("type") == "null" for part in parts):
                 continue
-            yield self._key(key, summary([each for part in parts for each in flat(_schema(), part)], said))
+            yield self._key(
+                key, summary([each for part in parts for each in flat(_schema(), part)], description)
+            )
         for each in chosen.alternatives:
             for key in each.get("propertyNames", {}).get("enum", ()):
                 if key not in there:
@@ -171,7 +192,7 @@ class _Proposals:
                 yield item.model_copy(update={"insert": f"[{item.insert}]"})
 
     def _single(self, place: Place, alternatives: list[Schema]) -> Iterator[Proposal]:
-        """Names and plain values."""
+        """Propose names and plain values."""
         text = any(each.get("type") == "string" and "enum" not in each for each in alternatives)
         if text and (named := self.names.at(place)) is not None:
             for name, note in named[1].items():
@@ -188,17 +209,17 @@ class _Proposals:
 
 
 def _needed_first(schema: Schema) -> list[str]:
-    """The keys of an object: what is required, then the others."""
+    """Return the keys of an object, the required ones first."""
     fields: dict[str, Any] = schema["properties"]
     return [*(key for key in schema.get("required", ()) if key in fields), *fields]
 
 
 def _listed(schema: Schema) -> list[str]:
     """The plain values that a schema lists."""
-    found = [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
+    values = [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
     if schema.get("type") == "boolean":
-        found = [True, False]
-    return [str(each).lower() if isinstance(each, bool) else str(each) for each in found if each is not None]
+        values = [True, False]
+    return [str(each).lower() if isinstance(each, bool) else str(each) for each in values if each is not None]
 
 
 def _cursor(node: Node | None, place: Place) -> tuple[Literal["key", "value", "alias"], Place] | None:
@@ -211,10 +232,10 @@ def _cursor(node: Node | None, place: Place) -> tuple[Literal["key", "value", "a
         for key, value in node.pairs:
             if key == CURSOR:
                 return "key", place
-            if (found := _cursor(value, (*place, key))) is not None:
-                return found
+            if (role := _cursor(value, (*place, key))) is not None:
+                return role
     if isinstance(node, List):
         for index, item in enumerate(node.items):
-            if (found := _cursor(item, (*place, index))) is not None:
-                return found
+            if (role := _cursor(item, (*place, index))) is not None:
+                return role
     return None

@@ -1,4 +1,4 @@
-"""What scenarios do differently, field by field."""
+"""Differences between scenarios, field by field."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ WHOLE = 2
 
 
 def differences(scenarios: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str | None]]]:
-    """Each field in which the scenarios are not all alike, with its value in each of them in words, in the
-    order of the first scenario. ``description`` and defaults that are the same everywhere are no difference.
+    """Return each field in which the scenarios differ, with its value in each of them in words, in the order
+    of the first scenario. ``description`` and defaults that are the same everywhere are no difference.
 
     The scenarios are checked ones in their JSON form, every default filled in.
     """
-    found: list[tuple[str, list[str | None]]] = []
-    _compare((), list(scenarios), found)
-    return found
+    fields: list[tuple[str, list[str | None]]] = []
+    _compare((), list(scenarios), fields)
+    return fields
 
 
-def _compare(path: tuple[str, ...], values: Sequence[Any], found: list[tuple[str, list[str | None]]]) -> None:
+def _compare(
+    path: tuple[str, ...], values: Sequence[Any], fields: list[tuple[str, list[str | None]]]
+) -> None:
     if path == ("description",) or all(value == values[0] for value in values):
         return
     there = [value for value in values if value is not ABSENT]
@@ -34,10 +36,10 @@ def _compare(path: tuple[str, ...], values: Sequence[Any], found: list[tuple[str
         keys = dict.fromkeys(key for value in there for key in value)
         for key in keys:
             _compare(
-                (*path, key), [value.get(key) if value is not ABSENT else ABSENT for value in values], found
+                (*path, key), [value.get(key) if value is not ABSENT else ABSENT for value in values], fields
             )
         return
-    found.append((".".join(path), [_words(value) for value in values]))
+    fields.append((".".join(path), [_words(value) for value in values]))
 
 
 def _words(value: Any) -> str | None:

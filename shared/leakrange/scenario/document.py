@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from leakrange.data import Names as Attributes
-from leakrange.jobs.job import Knowledge
-from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.recipe import DataSpec, Schedule
+from leakrange.jobs.steps.fit import Knowledge
 from leakrange.scenario.load import LoadSpec
+from leakrange.strict import Strict
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import MAX_BATCH, StudentService
@@ -50,10 +52,6 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Budget = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-
 def _service(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
@@ -68,7 +66,7 @@ class ProviderSpec(BaseModel):
     honest provider what outside attackers are after: an attribute each, or a list of several.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     behaviour: str = "honest"
     method: str | None = None
@@ -83,11 +81,11 @@ class ProviderSpec(BaseModel):
         ]
         | None
     ) = None
-    net: NetSpec | None = None
+    net: NetChoice | None = None
     schedule: Schedule | None = None
 
 
-class ClientSpec(_Strict):
+class ClientSpec(Strict):
     """Simulated users: ``count`` of them, who together bring ``samples`` test samples (default: all of them).
     Each does one thing at a time, so at most ``count`` requests of theirs for a model are under way at once.
 
@@ -112,7 +110,7 @@ class AttackSpec(BaseModel):
     the defence (default: everything that it can).
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     kind: str
     providers: Names | None = None
@@ -126,12 +124,13 @@ class AttackSpec(BaseModel):
     ) = None
 
 
-class Head(_Strict):
+class Head(Strict):
     """The fields of a scenario that name no party.
 
     ``budgets`` are in samples: how many answers an outside attacker may have, how many uploads an inside one
-    sees. ``net`` and ``schedule`` hold for every provider that says nothing else; ``chunk`` is the number of
-    samples in one request, at most as many as a provider answers.
+    sees. ``net`` and ``schedule`` hold for every provider that says nothing else; a net without a name is one
+    that the encoding of the provider's data names. ``chunk`` is the number of samples in one request, at most
+    as many as a provider answers.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -148,7 +147,7 @@ class Head(_Strict):
         BeforeValidator(_numbers, json_schema_input_type=Budget | list[Budget]),
         AfterValidator(_distinct),
     ] = [1000]
-    net: NetSpec = NetSpec()
+    net: NetChoice = NetChoice()
     schedule: Schedule = Schedule()
     chunk: Annotated[
         int,

@@ -42,7 +42,7 @@ class Draft:
     load: LoadSpec | None = None
 
     def data_path(self, label: str) -> Path:
-        """Where the data set of that label stands."""
+        """Return the path of the data set of that label."""
         return ("data",) if self.single else ("data", label)
 
 
@@ -110,13 +110,13 @@ def _named(raw: Any, section: str, mistakes: Mistakes, *, most: int) -> dict[str
         mistakes.add((section,), f"{section!r} maps names to what they stand for, at least one", key=True)
         return {}
     if len(raw) > most:
-        said = f"{len(raw)} {section}, at most {most}" + (" group of users in a run" if most == 1 else "")
-        mistakes.add((section,), said, key=True)
+        message = f"{len(raw)} {section}, at most {most}" + (" group of users in a run" if most == 1 else "")
+        mistakes.add((section,), message, key=True)
     good = {}
     for name, value in raw.items():
         if not isinstance(name, str) or re.fullmatch(NAME, name) is None:
-            said = f"{str(name)[:60]!r} is no name: letters, digits, '-' and '_', at most 32"
-            mistakes.add((section, name), said, key=True)
+            message = f"{str(name)[:60]!r} is no name: letters, digits, '-' and '_', at most 32"
+            mistakes.add((section, name), message, key=True)
         else:
             good[name] = value
     return good

@@ -1,4 +1,4 @@
-"""What a run of a scenario will take, told from its plan before anything is begun."""
+"""Forecasts what a run of a scenario will take, from its plan alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.unread import unread_decoders
 
-__all__ = ["Forecast", "Outlook", "Trained", "Training", "forecast", "outlook", "trains_like"]
+__all__ = ["ExpectedTraining", "Forecast", "Outlook", "Trained", "forecast", "outlook", "trains_like"]
 
 Trained = tuple[float, int]
-"""What one training took: seconds, and the epochs that it was to have."""
+"""The cost of one training: its seconds, and the epochs that it was to have."""
 
 
-class Training(BaseModel):
+class ExpectedTraining(BaseModel):
     """A model to train: what is known of its ``like`` tells how long it takes."""
 
     data: str
@@ -36,7 +36,7 @@ class Outlook(BaseModel):
     uploads: int
     asked: int
     requests: int
-    trainings: dict[str, Training]
+    trainings: dict[str, ExpectedTraining]
     warnings: list[str]
 
 
@@ -58,7 +58,7 @@ class Forecast(BaseModel):
 
 
 def trains_like(recipe: TrainingRecipe) -> str:
-    """What trainings have in common of which one tells how long the other takes: data, net, behaviour."""
+    """Return what two trainings must share for one to tell how long the other takes: data, net, behaviour."""
     data = recipe.data
     drawn = [data.name, data.size, data.limit, data.count, data.subset and data.subset.pool]
     parts = [*drawn, recipe.net.name, recipe.net.width, recipe.behaviour]
@@ -78,7 +78,7 @@ def outlook(name: str, plan: Plan) -> Outlook:
         asked=sum(asked),
         requests=len(uploads) + len(asked),
         trainings={
-            digest: Training(
+            digest: ExpectedTraining(
                 data=recipe.data.name,
                 behaviour=recipe.behaviour,
                 like=trains_like(recipe),
@@ -104,7 +104,7 @@ def forecast(planned: Outlook, stored: Collection[str], took: Mapping[str, Colle
     )
 
 
-def _seconds(training: Training, took: Collection[Trained]) -> float | None:
+def _seconds(training: ExpectedTraining, took: Collection[Trained]) -> float | None:
     if not took:
         return None
     return median(seconds / epochs for seconds, epochs in took) * training.epochs

@@ -1,4 +1,4 @@
-"""How far an attack went from what somebody reaches who knows nothing, or who only has its control."""
+"""Gains of an attack over somebody who knows nothing, or who only has its control."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["beyond", "chance", "control_of", "gain", "reached"]
 
 
 def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None:
-    """What somebody reaches who knows nothing, in the metric of the row's kind of attack, or in another."""
+    """Return the chance level, which somebody without any knowledge reaches, in the metric of the row's kind
+    of attack, or in another."""
     level = (of or leakage_of(row.kind)).chance
     if not isinstance(level, str):
         return level
@@ -22,9 +23,9 @@ def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None
 
 
 def gain(trial: TrialResult) -> float | None:
-    """The part of the way from the chance level to the best value that the attack went, 0 where it did worse
-    than chance: of an AUC the advantage 2·AUC − 1, of an accuracy PASS Eq. 13. None where the metric has no
-    best value."""
+    """Return the share of the way from chance to the best value that the attack covered, 0 if it did worse
+    than chance: of an AUC the advantage 2·AUC − 1, of an accuracy PASS Eq. 13. None if the metric has no best
+    value."""
     metric = leakage_of(trial.kind)
     value, level = trial.value(metric.name), chance(trial)
     if value is None or level is None or metric.best is None:
@@ -33,7 +34,7 @@ def gain(trial: TrialResult) -> float | None:
 
 
 def control_of(rows: Sequence[Summary] | Sequence[TrialResult]) -> Metric | None:
-    """The metric that tells what exceeds the control of all these rows; None where some have none."""
+    """Return the metric for the excess over the control of all these rows; None if some have none."""
     if not rows:
         return None
     names = leakage_of(rows[0].kind).excess
@@ -41,31 +42,31 @@ def control_of(rows: Sequence[Summary] | Sequence[TrialResult]) -> Metric | None
 
 
 def beyond(trial: TrialResult) -> Estimate | None:
-    """How far the main metric of a trial is beyond chance, more being more leakage; None where one of the two
-    is not known."""
+    """Return how far the main metric of a trial is beyond chance (greater: more leakage); None if either is
+    not known."""
     metric = leakage_of(trial.kind)
-    found, level = trial.metrics.get(metric.name), chance(trial)
-    if found is None or level is None:
+    figure, level = trial.metrics.get(metric.name), chance(trial)
+    if figure is None or level is None:
         return None
-    ends = [None if end is None else end - level for end in (found.low, found.high)]
+    ends = [None if end is None else end - level for end in (figure.low, figure.high)]
     if metric.higher:
-        return Estimate(value=found.value - level, low=ends[0], high=ends[1])
+        return Estimate(value=figure.value - level, low=ends[0], high=ends[1])
     low, high = (None if end is None else -end for end in reversed(ends))
-    return Estimate(value=level - found.value, low=low, high=high)
+    return Estimate(value=level - figure.value, low=low, high=high)
 
 
 def reached(trials: Sequence[TrialResult]) -> Reached:
-    """What one attack reached over these finished trials, which differ only by their seed: beyond its control
-    where all have one, else beyond chance.
+    """Return what one attack reached over these finished trials, which differ only by their seed: beyond its
+    control if all have one, else beyond chance.
 
-    An AUC that is reliably below chance is turned round before it is compared with its control: who finds
-    that scores rank people the wrong way round can turn them.
+    An AUC that is reliably below chance is inverted before it is compared with its control: an attacker who
+    sees that the scores rank people the wrong way round can invert them.
     """
     if not trials:
         return Reached()
     metric = leakage_of(trials[0].kind)
     constant = any("constant" in trial.metrics for trial in trials)
-    plain = [found for trial in trials if (found := beyond(trial)) is not None]
+    plain = [excess for trial in trials if (excess := beyond(trial)) is not None]
     if len(plain) < len(trials):
         return Reached(constant=constant, scale=metric.scale)
     of_chance = Reached(
@@ -76,7 +77,7 @@ def reached(trials: Sequence[TrialResult]) -> Reached:
         return of_chance
     more = [trial.metrics[control.name] for trial in trials]
     if of_chance.turned:
-        more = [_turned(each, found) for each, found in zip(more, plain, strict=True)]
+        more = [_turned(each, excess) for each, excess in zip(more, plain, strict=True)]
     return Reached(_mean(more), spread(more), of_chance.beyond, constant=constant, scale=metric.scale)
 
 
@@ -84,7 +85,7 @@ def _mean(estimates: Sequence[Estimate]) -> float:
     return sum(each.value for each in estimates) / len(estimates)
 
 
-def _turned(excess: Estimate, found: Estimate) -> Estimate:
-    """The excess over the control of scores that are turned round, by what they are beyond chance."""
-    ends = [None if end is None else end - 2 * found.value for end in (excess.low, excess.high)]
-    return Estimate(value=excess.value - 2 * found.value, low=ends[0], high=ends[1])
+def _turned(excess: Estimate, of_chance: Estimate) -> Estimate:
+    """Return the excess over the control of inverted scores, from their excess over chance."""
+    ends = [None if end is None else end - 2 * of_chance.value for end in (excess.low, excess.high)]
+    return Estimate(value=excess.value - 2 * of_chance.value, low=ends[0], high=ends[1])

@@ -16,7 +16,7 @@ from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
 from leakrange.scenario.fitting import count_obfuscators, misfits
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.provider import Provider
+from leakrange.scenario.provider import SoundProvider
 from leakrange.scenario.providers import check_providers
 from leakrange.scenario.yaml_source import read
 
@@ -66,19 +66,19 @@ def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DefenceChain | None:
     except InvalidChain as error:
         for mistake in error.mistakes:
             where = (*path, *mistake["path"])
-            said, named, key = mistake["message"], _stage_name(spec, mistake["path"]), False
+            message, named, key = mistake["message"], _stage_name(spec, mistake["path"]), False
             if mistake["allowed"] and len(mistake["path"]) > 2:
                 named, key = mistake["path"][-1], True
-                said = f"unknown parameter {named!r}"
+                message = f"unknown parameter {named!r}"
             given = named if mistake["allowed"] else None
-            mistakes.add(where, said, allowed=mistake["allowed"], given=given, key=key)
+            mistakes.add(where, message, allowed=mistake["allowed"], given=given, key=key)
         return None
 
 
-def _tell(found: list[dict[str, Any]], spec: Any, path: Path, mistakes: Mistakes) -> None:
-    """Note the misfits of a chain that stands at ``path``; where a parameter keeps its default, about the
+def _note_misfits(reasons: list[dict[str, Any]], spec: Any, path: Path, mistakes: Mistakes) -> None:
+    """Note the misfits of a chain that stands at ``path``; if a parameter keeps its default, at the
     defence."""
-    for each in found:
+    for each in reasons:
         given: Any = spec
         for part in each["path"]:
             there = isinstance(given, dict) and part in given
@@ -90,14 +90,14 @@ def _tell(found: list[dict[str, Any]], spec: Any, path: Path, mistakes: Mistakes
 
 
 def _stage_name(spec: Any, path: list[str | int]) -> str | None:
-    """The defence that stands at ``path`` of a chain, where it can be told."""
+    """Return the defence at ``path`` of a chain, if it is known."""
     if not path or not isinstance(path[0], int):
         return None
     return name_of(spec[path[0]])
 
 
-def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _check_defences(draft: Draft, providers: dict[str, SoundProvider], mistakes: Mistakes) -> dict[str, Any]:
+    chains: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for name, spec in draft.defences.items():
         path: Path = ("defences", name)
@@ -114,13 +114,13 @@ def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mist
             mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
         unfit = [misfits(chain, each) for each in providers.values()]
         if unfit and all(unfit):
-            _tell(unfit[0], spec, path, mistakes)
-        found[name] = chain.spec()
-    return found
+            _note_misfits(unfit[0], spec, path, mistakes)
+        chains[name] = chain.spec()
+    return chains
 
 
-def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
-    found = {}
+def _check_clients(draft: Draft, providers: dict[str, SoundProvider], mistakes: Mistakes) -> dict[str, Any]:
+    clients = {}
     for name, spec in draft.clients.items():
         if spec is None:
             continue
@@ -130,11 +130,11 @@ def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mista
             continue
         if chain.representation:
             extractor = chain.representation[0][0]
-            said = f"the provider's model stands on what {extractor} makes: write it under 'defences'"
-            mistakes.add(path, said)
+            message = f"the provider's model stands on what {extractor} makes: write it under 'defences'"
+            mistakes.add(path, message)
         for provider in providers.values():
             if reason := chain.refuse(provider.release):
                 mistakes.add(path, f"{reason} (provider {provider.name!r})")
-            _tell(misfits(chain, provider), spec.defence, path, mistakes)
-        found[name] = spec.model_copy(update={"defence": chain.spec()})
-    return found
+            _note_misfits(misfits(chain, provider), spec.defence, path, mistakes)
+        clients[name] = spec.model_copy(update={"defence": chain.spec()})
+    return clients

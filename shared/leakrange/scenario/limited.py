@@ -13,10 +13,10 @@ __all__ = ["under_limits"]
 
 
 def under_limits(plan: Plan, load: LoadSpec) -> Plan:
-    """The plan of a run under load: what attackers ask through load users is asked once under each
-    alternative, and trials that need it are judged once for each. Under an alternative of the name N the
-    defence D is called ``D.N``. What users do, and what only the fleet asks, is done once. Raises
-    `InvalidScenario` where these are too many."""
+    """Return the plan of a run under load: each question that attackers ask through load users is repeated
+    under each alternative, and so are the trials that need it. Under an alternative of the name N the defence
+    D is called ``D.N``. What users do and the fleet asks is done once. Raises `InvalidScenario` if there are
+    too many trials or requests."""
     split = {probe.id: probe for probe in plan.probes if probe.by == "attacker" and probe.offered}
     policies = {policy.defence: policy for policy in plan.policies}
     probes = [probe for probe in plan.probes if probe.id not in split]
@@ -30,10 +30,10 @@ def under_limits(plan: Plan, load: LoadSpec) -> Plan:
             name = _named(policy.defence, each)
             policies[name] = PlannedPolicy(defence=name, chain=policy.chain, digest=policy.digest)
     if len(trials) > MAX_TRIALS or sum(len(probe.spans) for probe in probes) > MAX_REQUESTS:
-        said = (
+        message = (
             f"at most {MAX_TRIALS} trials and {MAX_REQUESTS} requests under all limits together: take fewer"
         )
-        Mistakes().refuse(("load", "limits"), said)
+        Mistakes().refuse(("load", "limits"), message)
     return plan.model_copy(
         update={"probes": probes, "trials": trials, "policies": list(policies.values()), "load": load}
     )
@@ -48,14 +48,14 @@ def _trials(
     trials: list[PlannedTrial], asked: Mapping[str, PlannedProbe], under: Alternative, *, first: bool
 ) -> Iterator[PlannedTrial]:
     for trial in trials:
-        needed = {name for own in trial.needs.probes.values() for name in own}
+        needed = {name for probes in trial.needs.probes.values() for name in probes}
         if not needed & asked.keys():
             if first:
                 yield trial
             continue
         names = {name: asked[name].id if name in asked else name for name in needed}
         result, needs = trial.result, trial.needs
-        renamed = {role: [names[name] for name in own] for role, own in needs.probes.items()}
+        renamed = {role: [names[name] for name in probes] for role, probes in needs.probes.items()}
         yield trial.model_copy(
             update={
                 "result": result.model_copy(

@@ -7,21 +7,19 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from leakrange.strict import Strict
+
 __all__ = ["ATTACKERS", "KINDS", "Alternative", "LimitSpec", "LoadSpec", "Role", "Shape", "UserKind"]
 
 UserKind = Literal["honest", "membership", "attribute", "verification", "reconstruction", "botnet"]
 Role = Literal["users", "membership", "attribute", "verification", "reconstruction"]
-"""What a chunk of questions is for: an attack of that sort, or ``users`` whom a service serves."""
+"""The purpose of a chunk of questions: an attack of that sort, or ``users`` whom a service serves."""
 
 KINDS: tuple[UserKind, ...] = get_args(UserKind)
 ATTACKERS: tuple[Role, ...] = tuple(role for role in get_args(Role) if role != "users")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Shape(_Strict):
+class Shape(Strict):
     """How many of the users ask at a time. ``ramp``: from one to all of them within ``seconds``. ``spike``:
     the share ``base`` of them, all of them from ``seconds`` to twice that, then as before. ``soak``: all at
     once, for at least ``seconds``. Each goes on as it ends until every question is answered."""
@@ -42,7 +40,7 @@ class LimitSpec(BaseModel):
     kind: Annotated[str, Field(min_length=1, max_length=64)]
 
 
-class Alternative(_Strict):
+class Alternative(Strict):
     """Limits that are compared with others, and over how many ``keys`` an attack splits its questions. Its
     ``name`` follows that of the defence; it is empty for one key without limits. ``limit`` is the name that
     the scenario gives the limits."""
@@ -66,7 +64,7 @@ def _distinct(values: list[int]) -> list[int]:
     return values
 
 
-class LoadSpec(_Strict):
+class LoadSpec(Strict):
     """``users`` are as many of each kind as there are at the peak. Each asks as fast as it is answered.
 
     Each attack splits its questions, and the budget for them, over so many ``keys``; several take a
@@ -90,23 +88,23 @@ class LoadSpec(_Strict):
 
     @property
     def alternatives(self) -> list[Alternative]:
-        """What is compared, in the order of the file."""
-        found = []
+        """Return the compared alternatives, in the order of the file."""
+        alternatives = []
         for limit, limits in (self.limits or {"": []}).items():
             for keys in self.keys:
                 several = f"{keys}keys" if len(self.keys) > 1 and keys > 1 else ""
                 name = ".".join(part for part in (limit if limits else "", several) if part)
-                found.append(Alternative(name=name, limit=limit, limits=limits, keys=keys))
-        return found
+                alternatives.append(Alternative(name=name, limit=limit, limits=limits, keys=keys))
+        return alternatives
 
     @property
     def peak(self) -> int:
-        """How many users there are at most."""
+        """The greatest number of users at a time."""
         return sum(self.users.values())
 
     def takers(self, role: Role) -> list[UserKind]:
-        """The kinds of users who ask such questions: where there is no honest user, anybody asks what users
-        of a service ask."""
+        """The kinds of users who ask such questions: without an honest user, anybody asks the questions of a
+        service's users."""
         if role == "users":
             return ["honest"] if "honest" in self.users else list(self.users)
         return [kind for kind in self.users if kind in (role, "botnet")]

@@ -11,7 +11,7 @@ from leakrange.attacks.kinds.target import Target
 from leakrange.data import names
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import Chain
-from leakrange.jobs.job import Knowledge
+from leakrange.jobs.steps.fit import Knowledge
 from leakrange.scenario import registered
 from leakrange.scenario.attacks import targets_of
 from leakrange.scenario.bounds import Requests
@@ -19,7 +19,7 @@ from leakrange.scenario.cell import UNKNOWN_SAMPLES, Needed, PlannedCell
 from leakrange.scenario.document import AttackSpec, Scenario
 from leakrange.scenario.fitting import misfits
 from leakrange.scenario.mistakes import Mistakes
-from leakrange.scenario.plan import Plan, PlannedPolicy, PlannedTrial
+from leakrange.scenario.plan import FORM, Plan, PlannedPolicy, PlannedTrial
 from leakrange.scenario.provider import resolve
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, known_sizes, split_sizes
@@ -33,16 +33,14 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
 
     A defence's chain is split: what it does to samples and to the model is done by the users' devices, what
     it does to releases is the proxy's policy. A defence that has to be trained is, for each provider's data
-    and each seed. What a trial asks, and what its budget buys, is for its kind of
-    attack to say (`leakrange.attacks.kinds`).
+    and each seed. What a trial asks, and what its budget buys, is decided by its kind of attack
+    (`leakrange.attacks.kinds`).
 
     Cells that make no sense are left out: a defence that cannot be applied to the provider's data, or to what
-    it releases; a
-    second knowledge where there is no defence; any knowledge but "unaware" of what devices alone do, for an
-    attacker who has none;
-    what the kind of attack rules out, such as a budget that buys too few records. Where nothing is left,
-    raises `InvalidScenario`; likewise where the plan would have too many requests, and for
-    data that cannot be split as the scenario wants.
+    it releases; a second knowledge where there is no defence; any knowledge but "unaware" of what devices
+    alone do, for an attacker who has none; what the kind of attack rules out, such as a budget that buys too
+    few records. Raises `InvalidScenario` if nothing is left, if the plan would have too many requests, or if
+    the data cannot be split as the scenario wants.
 
     ``sizes`` tells how many samples each split holds, or None where that is not known here.
     """
@@ -94,14 +92,14 @@ class _Expansion:
         self.draws = self._draws()
 
     def _asked(self, defence: str, undefended: str) -> str:
-        """The first defence with the same policy as ``defence``: queries have the same answers under both,
-        whatever they do to the model on devices. So no query is made twice."""
+        """Return the first defence with the same policy as ``defence``: queries have the same answers under
+        both, whatever they do to the model on devices. So no query is made twice."""
         policy = self.chains[defence].outputs.digest()
         same = (name for name, chain in self.chains.items() if chain.outputs.digest() == policy)
         return undefended if not self.chains[defence].outputs.stages else next(same)
 
     def _draws(self) -> dict[int, range]:
-        """The draws in which averaging attackers query, by their number of repeats.
+        """Return the draws in which averaging attackers query, by their number of repeats.
 
         Draw 0 is for those who ask once. Each number of repeats has draws of its own, so that all draws
         which are averaged hold the same records, and none is asked for more than its attackers may have
@@ -112,11 +110,11 @@ class _Expansion:
             if "averaging" in (spec.knowledge or ()):
                 on = self.targets[name].values()
                 repeats |= {target.answers("averaging") for targets in on for target in targets}
-        found, first = {}, 1
+        draws, first = {}, 1
         for number in sorted(repeats):
-            found[number] = range(first, first + number)
+            draws[number] = range(first, first + number)
             first += number
-        return found
+        return draws
 
     def _targets(self, spec: AttackSpec) -> dict[str, list[Target]]:
         entry = registered.attacks()[spec.kind]
@@ -128,6 +126,7 @@ class _Expansion:
         used = dict.fromkeys([trial.result.defence for trial in trials])
         used |= dict.fromkeys([probe.defence for probe in probes])
         return Plan(
+            form=FORM,
             models=list(self.needed.models.values()),
             shadows=list(self.needed.shadows.values()),
             obfuscators=list(self.needed.obfuscators.values()),
@@ -141,18 +140,18 @@ class _Expansion:
     def _policy(self, defence: str) -> PlannedPolicy:
         # An undefended API is always needed: unaware attackers query it.
         chain = self.chains[defence].policy if defence in self.chains else Chain(())
-        return PlannedPolicy(defence=defence, chain=chain.spec(), digest=chain.digest())
+        return PlannedPolicy(defence=defence, chain=chain, digest=chain.digest())
 
     def _classes(self, trials: list[PlannedTrial]) -> dict[str, dict[str, list[str]]]:
-        found: dict[str, dict[str, list[str]]] = {}
+        classes: dict[str, dict[str, list[str]]] = {}
         for trial in trials:
-            result, of_data = trial.result, found.setdefault(trial.result.data, {})
+            result, of_data = trial.result, classes.setdefault(trial.result.data, {})
             provider = self.providers[result.provider]
             for name in (*names(provider.target), *names(provider.hides)):
                 of_data[name] = list(provider.attributes[name].classes)
             for target in self.targets[result.attack][result.provider]:
                 of_data[target.hidden] = list(target.classes)
-        return found
+        return classes
 
     def _trials(self) -> Iterator[PlannedTrial]:
         for provider, (defence, chain) in product(self.providers.values(), self.chains.items()):

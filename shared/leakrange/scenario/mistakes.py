@@ -32,10 +32,10 @@ class Mistakes:
 
     def __init__(self) -> None:
         self.locate: Callable[..., Mark | None] = lambda _path, **_: None
-        self._found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._mistakes: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._mistakes)
 
     def add(
         self,
@@ -50,8 +50,8 @@ class Mistakes:
     ) -> None:
         """Note a mistake about what stands at ``path`` (about its key, if ``key``).
 
-        ``allowed`` are the values that would do, of which the nearest to ``given`` is suggested; ``at`` is
-        where to point if not at ``path``, or ``mark`` that place itself.
+        ``allowed`` are the accepted values; the one nearest to ``given`` is suggested. The mistake is located
+        at ``mark``, else at the path ``at``, else at ``path``.
         """
         mark = mark or self.locate(path if at is None else at, key=key)
         choices = list(allowed)
@@ -66,7 +66,7 @@ class Mistakes:
             "allowed": choices,
             "suggestion": near[0] if near else None,
         }
-        self._found.setdefault((mark, dotted(path), message), mistake)
+        self._mistakes.setdefault((mark, dotted(path), message), mistake)
 
     def add_pydantic(
         self, prefix: Path, error: ValidationError, model: type[BaseModel], fields: Iterable[str] = ()
@@ -82,15 +82,18 @@ class Mistakes:
                 self.add(path, f"{inner[-1]!r} is missing", at=path[:-1], key=True)
             elif each["type"] == "extra_forbidden":
                 known = [*_fields(model, inner[:-1]), *(fields if len(inner) == 1 else ())]
-                said = f"unknown field {inner[-1]!r}"
-                self.add(path, said, allowed=sorted(set(known)), given=inner[-1], key=True)
+                message = f"unknown field {inner[-1]!r}"
+                self.add(path, message, allowed=sorted(set(known)), given=inner[-1], key=True)
             elif each["type"] in ("literal_error", "enum"):
                 allowed = re.findall(r"'([^']*)'", each["ctx"]["expected"])
                 self.add(path, f"{_shown(each['input'])} is not one of {', '.join(allowed)}", allowed=allowed,
                          given=each["input"])  # fmt: skip
             else:
-                said = each["msg"].removeprefix("Value error, ").replace("Input should", "should")
-                self.add(path, f"{said}, not {_shown(each['input'])}" if said.startswith("should") else said)
+                message = each["msg"].removeprefix("Value error, ").replace("Input should", "should")
+                self.add(
+                    path,
+                    f"{message}, not {_shown(each['input'])}" if message.startswith("should") else message,
+                )
 
     def refuse(self, path: Path, message: str, *, mark: Mark | None = None) -> NoReturn:
         """Note one more mistake, and raise `InvalidScenario` with all."""
@@ -99,12 +102,12 @@ class Mistakes:
 
     def raise_if_any(self) -> None:
         """Raise `InvalidScenario` with all mistakes, in the order of the document."""
-        if self._found:
+        if self._mistakes:
             raise InvalidScenario(self._sorted())
 
     def _sorted(self) -> list[dict[str, Any]]:
         everywhere = sorted(
-            self._found.values(), key=lambda m: (m["line"] or 0, m["column"] or 0, m["path"], m["message"])
+            self._mistakes.values(), key=lambda m: (m["line"] or 0, m["column"] or 0, m["path"], m["message"])
         )
         return everywhere[:MOST]
 
@@ -123,8 +126,10 @@ def _fields(model: type[BaseModel], inner: Sequence[str | int]) -> list[str]:
     for part in inner:
         field = model.model_fields.get(str(part))
         kinds = [field.annotation, *get_args(field.annotation)] if field is not None else []
-        found = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-        if found is None:
+        inner_model = next(
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None
+        )
+        if inner_model is None:
             return []
-        model = found
+        model = inner_model
     return list(model.model_fields)

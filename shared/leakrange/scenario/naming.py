@@ -22,7 +22,7 @@ MOST_CLASSES = 6
 
 
 def note_of(place: Place, value: str) -> tuple[str, str]:
-    """What a value of the schema at that place is (a kind of proposal), and what it stands for."""
+    """Return the kind of proposal that a value of the schema at that place is, and its meaning."""
     section, field = place[0], place[-1]
     if section == "data" and value in datasets:
         return "data set", _first(datasets[value].description)
@@ -37,7 +37,7 @@ def note_of(place: Place, value: str) -> tuple[str, str]:
 
 
 def _links(place: Place) -> bool:
-    """Whether it is that of a link of a chain."""
+    """Return whether the place is that of a link of a chain."""
     return (place[0] == "defences" and len(place) == 3) or (place[0] == "clients" and len(place) == 4)
 
 
@@ -45,10 +45,10 @@ def _behaviour(value: str, method: bool) -> str:
     known = registered.behaviours()
     if value in known:
         return _first(known[value].summary)
-    found = [key for key in known if value == key.partition("/")[2 if method else 0]]
+    matching = [key for key in known if value == key.partition("/")[2 if method else 0]]
     if method:
-        return _first(known[found[0]].summary) if found else ""
-    return f"with a method: {', '.join(key.partition('/')[2] for key in found)}" if found else ""
+        return _first(known[matching[0]].summary) if matching else ""
+    return f"with a method: {', '.join(key.partition('/')[2] for key in matching)}" if matching else ""
 
 
 def _first(text: str) -> str:
@@ -63,8 +63,8 @@ class Names:
         self.sections = {name: resolved(node, anchors) for name, node in entries(root, anchors).items()}
 
     def at(self, place: Place) -> tuple[str, Mapping[str, str]] | None:
-        """The names for a place and what each stands for, with the kind of proposal that they are; None where
-        the schema alone says what can stand there."""
+        """Return the names for a place with the meaning of each, and their kind of proposal; None if the
+        schema alone tells what can stand there."""
         section = place[0]
         field = next((step for step in reversed(place) if isinstance(step, str)), "")
         inside = len(place) > 2
@@ -81,9 +81,9 @@ class Names:
         return None
 
     def of(self, section: str) -> list[tuple[str, Node | None]]:
-        """The named entries of a section, those with names that can be referred to."""
-        found = entries(self.sections.get(section), self.anchors)
-        return [(name, node) for name, node in found.items() if re.fullmatch(NAME, name)]
+        """Return the entries of a section that have a valid name."""
+        named = entries(self.sections.get(section), self.anchors)
+        return [(name, node) for name, node in named.items() if re.fullmatch(NAME, name)]
 
     def text(self, node: Node | None, key: str) -> str | None:
         """The plain value that a mapping holds under a key."""
@@ -91,29 +91,29 @@ class Names:
         return value.text if isinstance(value, Scalar) and value.text != CURSOR else None
 
     def labels(self) -> dict[str, str]:
-        """The data sets by their labels; the only one by its own name."""
+        """Return the data sets by label; a single one by its own name."""
         node = self.sections.get("data")
         if isinstance(node, Scalar):
             return {node.text: node.text}
         if name := self.text(node, "name"):
             return {name: name}
-        found = {}
+        labels = {}
         for label, spec in self.of("data"):
             whole = resolved(spec, self.anchors)
             named = whole.text if isinstance(whole, Scalar) else self.text(whole, "name")
-            found[label] = named or ""
-        return found
+            labels[label] = named or ""
+        return labels
 
     def attributes(self, place: Place, field: str) -> dict[str, str]:
         """The attributes that are meant at a place of a provider, an attack or a defence."""
         around = entries(self.sections.get(str(place[0])), self.anchors).get(str(place[1]))
-        found: dict[str, str] = {}
+        notes: dict[str, str] = {}
         for name in self._data_of(place[0], around):
             entry = datasets.get(name)
             for key, attribute in entry.attributes.items() if entry is not None else ():
-                found.setdefault(key, attribute.description or _classes(attribute.classes))
+                notes.setdefault(key, attribute.description or _classes(attribute.classes))
         asked = self.text(around, "target") if field == "sensitive" else None
-        return {name: note for name, note in found.items() if name != asked}
+        return {name: note for name, note in notes.items() if name != asked}
 
     def _data_of(self, section: Any, around: Node | None) -> Iterable[str]:
         labels = self.labels()

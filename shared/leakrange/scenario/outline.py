@@ -1,4 +1,4 @@
-"""Reads a scenario that is still being written: what stands where, as far as it can be told.
+"""Reads a scenario that is still being written: what stands where, as far as can be known.
 
 It takes the part of YAML that scenarios are written in (block and flow collections, plain and quoted
 scalars, anchors, aliases, merges) and refuses nothing: a bracket that is still open ends where the
@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-__all__ = ["CURSOR", "Alias", "List", "Map", "Node", "Outline", "Scalar", "entries", "outline", "resolved"]
+__all__ = [
+    "CURSOR",
+    "Alias",
+    "DocumentOutline",
+    "List",
+    "Map",
+    "Node",
+    "Scalar",
+    "entries",
+    "outline",
+    "resolved",
+]
 
 CURSOR = "\ue000"
 """A character of the private use area, which takes the place of the word that is being written."""
@@ -63,7 +74,7 @@ Node = Scalar | Alias | List | Map
 
 
 @dataclass
-class Outline:
+class DocumentOutline:
     """The whole text. ``alone``: whether `CURSOR` is the first thing on its line."""
 
     root: Node | None
@@ -89,8 +100,8 @@ def resolved(node: Node | None, anchors: dict[str, Node]) -> Node | None:
 
 
 def entries(node: Node | None, anchors: dict[str, Node]) -> dict[str, Node | None]:
-    """The entries of a mapping with those that it merges; of anything else none."""
-    found: dict[str, Node | None] = {}
+    """Return the entries of a mapping, merged ones included; none for any other node."""
+    merged: dict[str, Node | None] = {}
     waiting, seen = [node], set()
     while waiting:
         each = resolved(waiting.pop(0), anchors)
@@ -101,16 +112,16 @@ def entries(node: Node | None, anchors: dict[str, Node]) -> dict[str, Node | Non
             if key == "<<":
                 waiting += value.items if isinstance(value, List) else [value]
             else:
-                found.setdefault(key, value)
-    return found
+                merged.setdefault(key, value)
+    return merged
 
 
-def outline(text: str) -> Outline:
-    """What stands where in ``text``."""
+def outline(text: str) -> DocumentOutline:
+    """Return the outline of ``text``."""
     reader = _Reader(list(_tokens(text)))
     root = reader.read()
     alone = any(token.first and token.text == CURSOR for token in reader.tokens)
-    return Outline(root, reader.anchors, alone)
+    return DocumentOutline(root, reader.anchors, alone)
 
 
 def _tokens(text: str) -> Iterator[Token]:
@@ -169,9 +180,9 @@ def _token(line: str, at: int, depth: int, first: bool) -> tuple[Token, int]:
         return Token("quoted", quoted[0].strip(char), at, first), quoted.end()
     end = _END[bool(depth)].search(line, at)
     assert end is not None  # the end of the line
-    said, kind = line[at : end.start()].strip(), "key" if end[0] == ":" else "scalar"
+    text, kind = line[at : end.start()].strip(), "key" if end[0] == ":" else "scalar"
     stop = end.end() if end[0] == ":" else end.start()
-    return Token(kind, said, at, first), max(stop, at + 1)  # type: ignore[arg-type]
+    return Token(kind, text, at, first), max(stop, at + 1)  # type: ignore[arg-type]
 
 
 class _Reader:
@@ -218,15 +229,15 @@ class _Reader:
             self._put(token, self._value(token, 0))
 
     def _within(self, column: int, kind: type[Map] | type[List]) -> Map | List | None:
-        """The open collection at that column, or a new one in the place where a value is wanted."""
+        """Return the open collection at that column, else a new one where a value is wanted."""
         if self.open and self.open[-1][0] == column and isinstance(self.open[-1][1], kind):
             return self.open[-1][1]
         if len(self.open) >= MAX_DEPTH:
             return None
-        made = kind()
-        self._fill(made)
-        self.open.append((column, made))
-        return made
+        collection = kind()
+        self._fill(collection)
+        self.open.append((column, collection))
+        return collection
 
     def _put(self, token: Token, value: Node | None) -> None:
         if value is None:
@@ -238,7 +249,7 @@ class _Reader:
             self._fill(value)
 
     def _fill(self, value: Node) -> None:
-        """Put a value where one is wanted; elsewhere it is passed over."""
+        """Put a value where one is wanted; ignore it elsewhere."""
         if not self.open:
             self.root = self.root if self.root is not None else value
             return
@@ -259,9 +270,9 @@ class _Reader:
             before = len(self.open)
             self.at += 1
             self._take(token)
-            found = self._last() if len(self.open) <= before else self.open[before][1]
-            if found is not None:
-                self.anchors[name] = found
+            node = self._last() if len(self.open) <= before else self.open[before][1]
+            if node is not None:
+                self.anchors[name] = node
 
     def _last(self) -> Node | None:
         if not self.open:
@@ -284,7 +295,7 @@ class _Reader:
         return None
 
     def _next(self, depth: int) -> Token | None:
-        """The next token within brackets; None where they end, or should have."""
+        """Return the next token within brackets; None where they end or should have ended."""
         if self.at >= len(self.tokens) or depth > MAX_DEPTH:
             return None
         token = self.tokens[self.at]
@@ -294,39 +305,39 @@ class _Reader:
         return token
 
     def _map(self, depth: int) -> Map:
-        made, wanted, name = Map(), False, ""
+        mapping, wanted, name = Map(), False, ""
         while (token := self._next(depth)) is not None and token.kind not in ("}", "]"):
             if token.kind == "key":
-                made.pairs.append((token.text, None))
+                mapping.pairs.append((token.text, None))
             elif token.kind == "anchor":
                 name = token.text
                 continue
             elif (value := self._value(token, depth)) is not None:
                 self._named(name, value)
                 if wanted:
-                    made.pairs[-1] = (made.pairs[-1][0], value)
+                    mapping.pairs[-1] = (mapping.pairs[-1][0], value)
                 elif isinstance(value, Scalar):
-                    made.pairs.append((value.text, None))
+                    mapping.pairs.append((value.text, None))
             wanted, name = token.kind == "key", ""
-        return made
+        return mapping
 
     def _list(self, depth: int) -> List:
-        made, wanted, name = List(), False, ""
+        sequence, wanted, name = List(), False, ""
         while (token := self._next(depth)) is not None and token.kind not in ("]", "}"):
             if token.kind == "key":
-                made.items.append(Map([(token.text, None)]))
+                sequence.items.append(Map([(token.text, None)]))
             elif token.kind == "anchor":
                 name = token.text
                 continue
             elif (value := self._value(token, depth)) is not None:
                 self._named(name, value)
-                pair = made.items[-1] if wanted else None
+                pair = sequence.items[-1] if wanted else None
                 if isinstance(pair, Map):
                     pair.pairs[-1] = (pair.pairs[-1][0], value)
                 else:
-                    made.items.append(value)
+                    sequence.items.append(value)
             wanted, name = token.kind == "key", ""
-        return made
+        return sequence
 
     def _named(self, name: str, value: Node) -> None:
         if name:

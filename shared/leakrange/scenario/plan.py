@@ -1,4 +1,4 @@
-"""What a scenario expands to: models to train, streams of users, probes of attackers, and the trials that
+"""The expansion of a scenario: models to train, streams of users, probes of attackers, and the trials that
 consume them.
 
 The plan is stored with the run, so that a controller that is restarted goes on with what was begun.
@@ -7,21 +7,30 @@ The plan is stored with the run, so that a controller that is restarted goes on 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from itertools import product
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError
 
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.trial import Judged, Model
+from leakrange.attacks.kinds.trial import Judged, TrialModel
 from leakrange.attacks.people.questions import compared
 from leakrange.data import Names, names
 from leakrange.defences.chain import DefenceChain
-from leakrange.defences.output import Chain
+from leakrange.defences.output import Chain, InvalidChain
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob, given_evidence
+from leakrange.jobs.steps.probe import PROBE, ProbeJob
+from leakrange.jobs.steps.serve import SERVE
+from leakrange.jobs.steps.show import SHOW, ShowJob
+from leakrange.jobs.steps.stream import STREAM
+from leakrange.jobs.steps.train import TRAIN
 from leakrange.scenario.load import Alternative, LoadSpec
 from leakrange.scenario.results import TrialResult
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
 from leakrange.wire.errors import Conflict
@@ -30,6 +39,7 @@ from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 
 __all__ = [
+    "FORM",
     "Plan",
     "PlannedModel",
     "PlannedObfuscator",
@@ -39,24 +49,46 @@ __all__ = [
     "PlannedTrial",
 ]
 
+FORM = 2
+ANOTHER_VERSION = (
+    "the run was planned by another version of Leakrange, and this one cannot go on with it: run its scenario"
+    " again"
+)
+
+
+def _policy(given: Any) -> Chain:
+    try:
+        return given if isinstance(given, Chain) else Chain.parse(given)
+    except InvalidChain as error:
+        raise ValueError(error.detail) from error
+
+
+def _local(given: Any) -> DefenceChain:
+    try:
+        chain = given if isinstance(given, DefenceChain) else DefenceChain.parse(given)
+    except InvalidChain as error:
+        raise ValueError(error.detail) from error
+    return replace(chain, outputs_at="device")
+
+
+# A plan is stored with its chains as scenarios write them.
+PolicyChain = Annotated[Chain, PlainValidator(_policy), PlainSerializer(Chain.spec)]
+LocalChain = Annotated[DefenceChain, PlainValidator(_local), PlainSerializer(DefenceChain.spec)]
+ON_NO_DEVICE = DefenceChain(outputs_at="device")
 TOLD = 3
 """Targets that the name of a served model tells, at most."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlannedObfuscator(_Strict):
-    """What is trained for a defence, which devices then fetch and run: an obfuscator or an extractor. ``id``
-    is ``{defence}-{artifact[:8]}-s{seed}``."""
+class PlannedObfuscator(Strict):
+    """An obfuscator or an extractor that is trained for a defence, and that devices then fetch and run.
+    ``id`` is ``{defence}-{artifact[:8]}-s{seed}``."""
 
     id: str
     recipe: TrainingRecipe
 
     @classmethod
     def of(cls, recipe: TrainingRecipe) -> PlannedObfuscator:
-        """The one that the recipe of a defence makes."""
+        """Return the obfuscator that the recipe of a defence makes."""
         return cls(id=f"{recipe.defence}-{recipe.digest()[:8]}-s{recipe.seed}", recipe=recipe)
 
     @property
@@ -65,7 +97,7 @@ class PlannedObfuscator(_Strict):
         return self.recipe.digest()
 
 
-class PlannedModel(Model):
+class PlannedModel(TrialModel):
     """One model to train and serve: a provider of the scenario under one seed. ``id`` is
     ``{provider}-s{seed}``. With a ``service`` it is the teacher behind it, or, for a recognition, the student
     that was trained on the body of its ``teacher``.
@@ -78,7 +110,7 @@ class PlannedModel(Model):
     sensitive: Names | None
     teacher: PlannedModel | None = None
     extractor: PlannedObfuscator | None = None
-    """What is its body, where devices upload an extractor's features."""
+    """The extractor that is its body, if devices upload an extractor's features."""
 
     @property
     def plays(self) -> str:
@@ -110,29 +142,29 @@ class PlannedModel(Model):
         """The recipe's digest."""
         return self.recipe.digest()
 
-    def shows(self, span: Span) -> TrainJob:
+    def shows(self, span: Span) -> ShowJob:
         """The fleet's job that computes the releases of a model that nobody serves for ``span``."""
-        return TrainJob(recipe=self.recipe, shown=Shown(release=self.release, span=span))
+        return ShowJob(recipe=self.recipe, release=self.release, span=span)
 
     def served_as(self, public: PublicNames) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
         in every run of a range. It tells task and release, which are public, and nothing of the behaviour. Of
         more than three targets it tells the first two and how many there are: a name has 128 characters.
         """
-        data, own = self.recipe.data.name, public.of("model", self.deployment.answers())
+        data, public_name = self.recipe.data.name, public.of("model", self.deployment.answers())
         if self.service is not None:  # the teacher's target is not told
-            return f"{data}-{self.service.kind}-{own}"
+            return f"{data}-{self.service.kind}-{public_name}"
         asked = names(self.target)
-        told = "-".join(asked) if len(asked) <= TOLD else f"{'-'.join(asked[:2])}-of-{len(asked)}"
-        return f"{data}-{told}-{self.release}-{own}"
+        targets = "-".join(asked) if len(asked) <= TOLD else f"{'-'.join(asked[:2])}-of-{len(asked)}"
+        return f"{data}-{targets}-{self.release}-{public_name}"
 
 
-class PlannedPolicy(_Strict):
-    """The part of a defence that the proxy applies: ``chain`` is its list of output defences, ``digest`` that
-    chain's identity."""
+class PlannedPolicy(Strict):
+    """The part of a defence that the proxy applies: its ``chain`` of output defences, and that chain's
+    ``digest``."""
 
     defence: str
-    chain: list[Any]
+    chain: PolicyChain
     digest: str
 
     @property
@@ -141,8 +173,8 @@ class PlannedPolicy(_Strict):
         return f"{self.defence}-{self.digest[:12]}"
 
 
-class PlannedStream(_Strict):
-    """What users upload to one model under one defence: ``spans`` in order, each one session of the edge
+class PlannedStream(Strict):
+    """The uploads of users to one model under one defence: ``spans`` in order, each one session of the edge
     client, of which at most ``clients`` are under way at once.
 
     ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
@@ -153,29 +185,28 @@ class PlannedStream(_Strict):
     defence: str
     draw: int
     clients: int
-    local: list[Any] = []
-    """What the edge client does by itself before the upload: its own chain, and what the scenario's
-    defence has devices do."""
+    local: LocalChain = ON_NO_DEVICE
+    """The chain that the edge client applies before the upload: its own, and the device part of the
+    scenario's defence."""
     spans: list[Span]
     audit: AuditPlan | None = None
-    """What the model has to pass before anything is uploaded."""
+    """The audit that the model has to pass before anything is uploaded."""
 
     def released(self, model: PlannedModel, policy: PlannedPolicy) -> ReleaseKind:
-        """What the values are that arrive, after the device's defences and the proxy's."""
-        on_device = DefenceChain.parse(self.local).outputs
-        return Chain.parse(policy.chain).makes(on_device.makes(model.release))
+        """Return the kind of the values that arrive, after the device's defences and the proxy's."""
+        return policy.chain.makes(self.local.outputs.makes(model.release))
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
         """The name of one session's stored releases."""
-        where: list[Any] = [model.artifact, policy.digest, self.local, model.release]
+        where: list[Any] = [model.artifact, policy.digest, self.local.spec(), model.release]
         if self.audit is not None:
             where.append(self.audit.model_dump(mode="json"))
         return digest(["stream", *where, span.model_dump(mode="json"), self.draw])
 
 
-class PlannedProbe(_Strict):
-    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, or of
-    the pool whose members it is after, each one request.
+class PlannedProbe(Strict):
+    """The questions of an outside attacker to one model under one defence: ``spans`` of its auxiliary
+    records, or of the pool whose members it is after, each one request.
 
     ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``, and with a device
     that does to samples what users' devices do ``{model}.{defence}.device{draw}``. Probes ``by`` the
@@ -192,20 +223,20 @@ class PlannedProbe(_Strict):
     by: Literal["attacker", "users"] = "attacker"
     under: Alternative | None = None
     """The limits that load users ask under, and with how many keys."""
-    local: list[Any] = []
-    """What the device does to samples before they are sent. With a model defence it is the whole chain, and
-    nothing is sent: the device runs the model."""
+    local: LocalChain = ON_NO_DEVICE
+    """The chain that the device applies to samples before they are sent. With a model defence it is the whole
+    chain, and nothing is sent: the device runs the model."""
     references: int = 0
 
     @property
     def downloads(self) -> bool:
         """Whether the model is downloaded and run, so that no answer is asked for."""
-        return DefenceChain.parse(self.local).changes_model
+        return self.local.changes_model
 
     @property
     def offered(self) -> bool:
         """Whether load users can ask it: they have no models and no trained obfuscators."""
-        return not self.downloads and not DefenceChain.parse(self.local).artifacts
+        return not self.downloads and not self.local.artifacts
 
     def job(
         self,
@@ -234,14 +265,21 @@ class PlannedProbe(_Strict):
             span=asked,
             draw=self.draw,
             by=self.by,
-            defence=self.local,
+            defence=self.local.spec(),
             obfuscators=dict(obfuscators or {}),
             pairs=pairs,
             under=under,
         )
 
+    def jobs(self, model: PlannedModel, policy: PlannedPolicy, **where: Any) -> list[ProbeJob]:
+        """The jobs for all spans; ``where`` is what `job` takes beside the span."""
+        if not self.spans or model.release == "score":
+            return [self.job(model, policy, span, **where) for span in self.spans]
+        first = self.job(model, policy, self.spans[0], **where)  # names and digests are the same for all
+        return [first, *(first.model_copy(update={"span": span}) for span in self.spans[1:])]
 
-class PlannedTrial(_Strict):
+
+class PlannedTrial(Strict):
     """One cell of the matrix and what it needs."""
 
     result: TrialResult
@@ -273,12 +311,12 @@ class PlannedTrial(_Strict):
             parameters=self.parameters,
             knowledge=self.result.knowledge,
             release=release,
-            evidence=evidence.model_dump(mode="json"),
+            evidence=given_evidence(evidence),
             seed=self.result.seed,
         )
 
 
-class Plan(_Strict):
+class Plan(Strict):
     """Everything that a run has to do, each thing once."""
 
     models: list[PlannedModel]
@@ -293,32 +331,57 @@ class Plan(_Strict):
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
     load: LoadSpec | None = None
-    """Who asks the probes, where it is not the fleet."""
+    """The load users who ask the probes, if it is not the fleet."""
+    form: int = 1
+    """Raised when trials need what earlier plans do not say: an older plan can be read, and not carried
+    out."""
 
     @property
     def trained(self) -> list[PlannedModel | PlannedObfuscator]:
         """Everything that has to be trained."""
         return [*self.models, *self.shadows, *self.obfuscators]
 
+    def steps(self) -> dict[str, int]:
+        """Return how many steps of each kind are known beforehand. The number of fits and of students'
+        hand-ins depends on answers: the trials stand for those."""
+        trained = {each.artifact for each in self.trained}
+        for model in self.models:
+            trained |= {each.artifact for each in (model.teacher, model.extractor) if each is not None}
+        asked = {
+            (tuple(trial.needs.shadows), tuple(span.model_dump_json() for span in trial.needs.shows))
+            for trial in self.trials
+        }
+        shown = {pair for shadows, spans in asked for pair in product(shadows, spans)}
+        counts = {
+            TRAIN.name: len(trained),
+            SHOW.name: len(shown),
+            SERVE.name: len(self.models),
+            STREAM.name: sum(len(stream.spans) for stream in self.streams),
+            PROBE.name: sum(len(probe.spans) for probe in self.probes),
+        }
+        return {kind: count for kind, count in counts.items() if count}
+
     def heads(self, model: PlannedModel) -> list[int]:
         """The numbers of classes of what a model is asked for."""
         return [len(self.classes[model.data][name]) for name in names(model.target)]
 
     def dumped(self) -> dict[str, Any]:
-        """As it is stored; `stored` reads it."""
+        """Return the plan as it is stored; `stored` reads it."""
         trials = [each.model_dump(mode="json") for each in self.trials]
         return self.model_dump(mode="json", exclude={"trials"}) | {"trials": trials}
 
     @classmethod
-    def stored(cls, found: dict[str, Any] | None) -> Plan:
-        """The plan that was stored with a run. Raises `Conflict` for that of another version of Leakrange,
-        in which plans or recipes were of another form."""
+    def stored(cls, stored: dict[str, Any] | None) -> Plan:
+        """Read the plan that was stored with a run. Raises `Conflict` if another version of Leakrange stored
+        it, with another form of plans or recipes."""
         try:
             # One after the other: reading a large plan as a whole would stop all threads meanwhile.
-            trials = [PlannedTrial.model_validate(each) for each in (found or {}).get("trials", ())]
-            return cls.model_validate(found and found | {"trials": trials})
+            trials = [PlannedTrial.model_validate(each) for each in (stored or {}).get("trials", ())]
+            return cls.model_validate(stored and stored | {"trials": trials})
         except (ValidationError, TypeError) as error:
-            raise Conflict(
-                "the run was planned by another version of Leakrange, and this one cannot go on with it: "
-                "run its scenario again"
-            ) from error
+            raise Conflict(ANOTHER_VERSION) from error
+
+    def check_form(self) -> None:
+        """Raise `Conflict` for a plan that this version cannot carry out."""
+        if self.form != FORM:
+            raise Conflict(ANOTHER_VERSION)

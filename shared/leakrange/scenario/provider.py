@@ -17,14 +17,14 @@ from leakrange.scenario.document import ProviderSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["Provider", "parameters_of", "resolve"]
+__all__ = ["SoundProvider", "parameters_of", "resolve"]
 
 SHADOWS = 2**31
 """The seeds of shadow models begin here, where no scenario's seed is."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Provider(Offer):
+class SoundProvider(Offer):
     """A provider of a sound scenario: every default filled in, every name looked up. ``sensitive`` is the one
     attribute of those that it ``hides`` which an attack is after."""
 
@@ -39,7 +39,7 @@ class Provider(Offer):
     net: NetSpec
     schedule: Schedule
 
-    def by_attribute(self) -> Iterator[Provider]:
+    def by_attribute(self) -> Iterator[SoundProvider]:
         """The provider as an attack sees it that is after one attribute: for each that it hides."""
         for name in names(self.hides) or (None,):
             yield replace(self, sensitive=name)
@@ -55,8 +55,8 @@ class Provider(Offer):
         return bool(self.behaviour.reconstructs)
 
     def recipe(self, seed: int) -> TrainingRecipe:
-        """How its model is trained under one seed. Each seed draws its own members of a pool, or of cast
-        people."""
+        """Return the recipe of its model under one seed. Each seed draws its own members of a pool, or of
+        cast people."""
         data = self.data
         if data.subset is not None:
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
@@ -72,8 +72,8 @@ class Provider(Offer):
         )
 
     def shadow(self, number: int) -> TrainingRecipe:
-        """How an attacker trains the shadow of that number: as an honest provider of the task would, with
-        this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
+        """Return the recipe of an attacker's shadow of that number: as an honest provider of the task, with
+        this one's net and schedule. Numbers 2n and 2n + 1 divide the pool between them."""
         subset, behaviour = self.data.subset, "honest"
         if subset is None:
             raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
@@ -90,22 +90,25 @@ class Provider(Offer):
         )
 
     def model(self, name: str, seed: int) -> PlannedModel:
-        """The model that it serves under one seed; for a recognition, the student with its teacher."""
-        found = self._planned(name, seed, self.recipe(seed), self.hides)
+        """Return the model that the provider serves under one seed; for a recognition, the student with its
+        teacher."""
+        planned = self._planned(name, seed, self.recipe(seed), self.hides)
         if self.service is None or self.service.kind != "recognition":
-            return found
-        teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
-        return found.model_copy(update={"recipe": student_recipe(teacher.recipe), "teacher": teacher})
+            return planned
+        teacher = planned.model_copy(update={"id": f"{name}-teacher", "service": None})
+        return planned.model_copy(update={"recipe": student_recipe(teacher.recipe), "teacher": teacher})
 
     def represented(self, name: str, seed: int, extractor: PlannedObfuscator) -> PlannedModel:
         """The model that it serves to devices which upload the features of ``extractor``."""
-        found = self.model(name, seed)
-        own = found.recipe.model_dump() | {
+        planned = self.model(name, seed)
+        recipe = planned.recipe.model_dump() | {
             "net": extractor.recipe.net,
             "extractor": extractor.artifact,
         }
-        del own["versions"]  # of another net
-        return found.model_copy(update={"recipe": TrainingRecipe.model_validate(own), "extractor": extractor})
+        del recipe["versions"]  # of another net
+        return planned.model_copy(
+            update={"recipe": TrainingRecipe.model_validate(recipe), "extractor": extractor}
+        )
 
     def shadow_model(self, name: str, number: int) -> PlannedModel:
         """The shadow of that number, which an attacker trains."""
@@ -113,7 +116,7 @@ class Provider(Offer):
 
     def recogniser(self, name: str, seed: int) -> PlannedModel:
         """An attacker's own recogniser of people: a net like the teacher's, trained three times as long on
-        the public alone, whose pictures are fewer. Raises `ValueError` where the data has no crowd."""
+        the public alone, whose pictures are fewer. Raises `ValueError` if the data has no crowd."""
         recipe = self.recipe(seed)
         if recipe.data.crowd is None:
             raise ValueError(f"provider {self.name!r} has no crowd whose public could be learnt")
@@ -122,7 +125,7 @@ class Provider(Offer):
         changed: dict[str, Any] = {"epochs": 3 * self.schedule.epochs}
         if self.schedule.select == "strangers":  # it has learnt the public's, and nobody is one to it
             changed["select"] = "best"
-        own = recipe.model_copy(
+        learner = recipe.model_copy(
             update={
                 "data": recipe.data.model_copy(update={"crowd": public}),
                 "behaviour": "honest",
@@ -130,7 +133,7 @@ class Provider(Offer):
                 "schedule": self.schedule.model_copy(update=changed),
             }
         )
-        planned = self._planned(name, seed, TrainingRecipe.model_validate(own.model_dump()), None)
+        planned = self._planned(name, seed, TrainingRecipe.model_validate(learner.model_dump()), None)
         return planned.model_copy(update={"release": "features", "service": None})
 
     def _planned(self, name: str, seed: int, recipe: TrainingRecipe, sensitive: Names | None) -> PlannedModel:
@@ -157,14 +160,14 @@ class Provider(Offer):
                 "sensitive": self.hides,
                 "release": self.release,
                 "service": self.service,
-                "net": self.net,
+                "net": self.net.model_dump(),
                 "schedule": self.schedule,
             }
         )
 
 
 def parameters_of(behaviour: Any, spec: ProviderSpec, release: ReleaseKind | None) -> BaseModel:
-    """The parameters of its behaviour as a provider names them; raises `ValidationError`.
+    """Return the parameters of a provider's behaviour; raises `ValidationError`.
 
     Users' samples and a service's answers are no choice of what the model releases.
     """
@@ -175,13 +178,13 @@ def parameters_of(behaviour: Any, spec: ProviderSpec, release: ReleaseKind | Non
     return model.model_validate({**(spec.model_extra or {}), **given})
 
 
-def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
-    """A provider of a scenario that has been checked."""
+def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> SoundProvider:
+    """Return a provider of a checked scenario."""
     behaviour = registered.behaviours()[spec.behaviour]
     parameters = parameters_of(behaviour, spec, spec.release)
     if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:
         raise ValueError(f"provider {name!r} was not checked: parse the scenario first")
-    return Provider(
+    return SoundProvider(
         name=name,
         label=spec.data,
         data=data,
@@ -192,7 +195,7 @@ def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
         release=spec.release,
         target=spec.target,
         hides=spec.sensitive,
-        net=spec.net,
+        net=spec.net.of(datasets[data.name].sample(data)),
         schedule=spec.schedule,
         service=spec.service,
     )

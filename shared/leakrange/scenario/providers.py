@@ -10,26 +10,28 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets, names
 from leakrange.data.crowd import CAST
+from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.registry import unknown
 from leakrange.scenario import registered
 from leakrange.scenario.document import ClientSpec, ProviderSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.provider import Provider, parameters_of
+from leakrange.scenario.provider import SoundProvider, parameters_of
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.samples import encodings
 
 __all__ = ["check_data", "check_providers"]
 
 
 def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
-    """The registered data set of each label; those that no data set has are mistakes.
+    """Return the registered data set of each label; an unknown name is a mistake.
 
     A set that cannot be loaded here is no mistake: the parties that load it may have its files.
     """
-    found = {}
+    by_label = {}
     for label, spec in draft.data.items():
         if spec is None:
             continue
@@ -37,53 +39,55 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
         if entry is None:
             # Written short, as "data: name", the name stands where the specification would.
             path = (*draft.data_path(label), "name")
-            said = unknown("data set", spec.name, datasets)
-            mistakes.add(path, said, allowed=list(datasets), given=spec.name)
+            message = unknown("data set", spec.name, datasets)
+            mistakes.add(path, message, allowed=list(datasets), given=spec.name)
             continue
         if spec.count is not None and not entry.procedural():
-            said = f"{spec.name!r} is given, so its number of samples cannot be chosen; 'limit' keeps fewer"
-            mistakes.add((*draft.data_path(label), "count"), said, key=True)
+            message = (
+                f"{spec.name!r} is given, so its number of samples cannot be chosen; 'limit' keeps fewer"
+            )
+            mistakes.add((*draft.data_path(label), "count"), message, key=True)
         try:
             entry.sized(spec.size)
         except InvalidInput as error:
             mistakes.add((*draft.data_path(label), "size"), error.detail, key=True)
         if spec.crowd is not None and not set(entry.attributes) >= CAST:
-            said = f"{spec.name!r} has no cast people to make a crowd of"
+            message = f"{spec.name!r} has no cast people to make a crowd of"
             cast = [name for name, each in datasets.items() if set(each.attributes) >= CAST]
             path = (*draft.data_path(label), "crowd")
-            mistakes.add(path, f"{said}; {', '.join(cast)} have", key=True)
+            mistakes.add(path, f"{message}; {', '.join(cast)} have", key=True)
         if spec.validation + spec.auxiliary >= 1.0:
-            said = "'validation' and 'auxiliary' together leave nothing to train on"
-            mistakes.add(draft.data_path(label), said, key=True)
-        found[label] = entry
-    return found
+            message = "'validation' and 'auxiliary' together leave nothing to train on"
+            mistakes.add(draft.data_path(label), message, key=True)
+        by_label[label] = entry
+    return by_label
 
 
-def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, Provider]:
-    """The providers that are sound."""
+def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, SoundProvider]:
+    """Return the valid providers."""
     entries = check_data(draft, mistakes)
     client = next(iter(draft.clients.values()), None)
-    found: dict[str, Provider] = {}
+    valid: dict[str, SoundProvider] = {}
     for name, spec in draft.providers.items():
         if spec is None:
             continue
         provider = _Check(draft, entries, client, name, spec, mistakes).provider()
         if provider is None:
             continue
-        for other in found.values():
+        for other in valid.values():
             if (other.recipe(0), other.release, other.service) == (
                 provider.recipe(0),
                 provider.release,
                 provider.service,
             ):
                 mistakes.add(("providers", name), f"the same as provider {other.name!r}", key=True)
-        found[name] = provider
-    return found
+        valid[name] = provider
+    return valid
 
 
 @dataclass
 class _Check:
-    """One provider."""
+    """The checks of one provider."""
 
     draft: Draft
     entries: dict[str, type[DataSet]]
@@ -96,12 +100,10 @@ class _Check:
     def path(self) -> Path:
         return ("providers", self.name)
 
-    def provider(self) -> Provider | None:
+    def provider(self) -> SoundProvider | None:
         label = self._label()
         key = self._behaviour()
-        net = self.spec.net or (self.draft.head.net if self.draft.head else None)
-        if net is not None:  # else the head has mistakes of its own, and may well name a net that fits
-            self._net(net, label)
+        net = self._net(label)
         if key is None:
             return None
         behaviour = registered.behaviours()[key]
@@ -112,11 +114,11 @@ class _Check:
         if label is None or attributes is None or parameters is None or release is None or not named:
             return None
         spec = self.draft.data[label]
-        if spec is None or not self._fits(behaviour, parameters, attributes):
+        if spec is None or net is None or not self._fits(behaviour, parameters, attributes):
             return None
         if not self._serves(behaviour, parameters, spec):
             return None
-        return Provider(
+        return SoundProvider(
             name=self.name,
             label=label,
             data=spec,
@@ -127,7 +129,7 @@ class _Check:
             release=release,
             target=self.spec.target,
             hides=behaviour.sensitive(parameters) or self.spec.sensitive,
-            net=net or NetSpec(),
+            net=net,
             schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
             service=self.spec.service,
         )
@@ -137,8 +139,8 @@ class _Check:
         label = self.spec.data
         if label is None:
             if len(labels) > 1:
-                said = f"'data' is missing: there are {', '.join(labels)}"
-                self.mistakes.add((*self.path, "data"), said, allowed=labels, at=self.path, key=True)
+                message = f"'data' is missing: there are {', '.join(labels)}"
+                self.mistakes.add((*self.path, "data"), message, allowed=labels, at=self.path, key=True)
             return labels[0] if len(labels) == 1 else None
         if label not in labels:
             self.mistakes.add(
@@ -155,24 +157,25 @@ class _Check:
         families = list(dict.fromkeys(key.partition("/")[0] for key in known))
         methods = [key.partition("/")[2] for key in known if key.startswith(f"{family}/")]
         if family not in families:
-            said = unknown("behaviour", family, registered.behaviours())
-            self.mistakes.add((*self.path, "behaviour"), said, allowed=families, given=family)
+            message = unknown("behaviour", family, registered.behaviours())
+            self.mistakes.add((*self.path, "behaviour"), message, allowed=families, given=family)
         elif method is None:
-            said = f"behaviour {family!r} needs a 'method'"
-            self.mistakes.add((*self.path, "method"), said, allowed=methods, at=self.path, key=True)
+            message = f"behaviour {family!r} needs a 'method'"
+            self.mistakes.add((*self.path, "method"), message, allowed=methods, at=self.path, key=True)
         elif not methods:
-            said = f"behaviour {family!r} has no methods"
-            self.mistakes.add((*self.path, "method"), said, key=True)
+            message = f"behaviour {family!r} has no methods"
+            self.mistakes.add((*self.path, "method"), message, key=True)
         elif method not in methods:
-            said = f"unknown method {method!r} of behaviour {family!r}"
-            self.mistakes.add((*self.path, "method"), said, allowed=methods, given=method)
+            message = f"unknown method {method!r} of behaviour {family!r}"
+            self.mistakes.add((*self.path, "method"), message, allowed=methods, given=method)
         else:
             return f"{family}/{method}"
         return None
 
     def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
-        """What users send: as the provider says, else as they upload, else the behaviour's first. Any
-        provider takes samples and runs its model on them. A service has only one release."""
+        """Return the release that users send: the provider's, else the one that they upload, else the
+        behaviour's first. Any provider takes samples and runs its model on them. A service has only one
+        release."""
         if self.spec.service is not None:
             return self._answer(self.spec.service)
         allowed = (*behaviour.releases, "sample")
@@ -180,25 +183,25 @@ class _Check:
         group = next(iter(self.draft.clients), "users")
         if self.spec.release is not None:
             if self.spec.release not in allowed:
-                said = f"behaviour {key!r} cannot release {self.spec.release}"
-                self.mistakes.add((*self.path, "release"), said, allowed=allowed, given=self.spec.release)
+                message = f"behaviour {key!r} cannot release {self.spec.release}"
+                self.mistakes.add((*self.path, "release"), message, allowed=allowed, given=self.spec.release)
                 return None
             if uploads not in (None, self.spec.release):
-                said = f"users upload {uploads} (clients.{group}.uploads), not {self.spec.release}"
-                self.mistakes.add((*self.path, "release"), said, allowed=[str(uploads)])
+                message = f"users upload {uploads} (clients.{group}.uploads), not {self.spec.release}"
+                self.mistakes.add((*self.path, "release"), message, allowed=[str(uploads)])
                 return None
             return self.spec.release
         if uploads is not None and uploads not in allowed:
-            said = f"provider {self.name!r} ({key}) cannot take {uploads}: it wants {', '.join(allowed)}"
-            self.mistakes.add(("clients", group, "uploads"), said, allowed=allowed)
+            message = f"provider {self.name!r} ({key}) cannot take {uploads}: it wants {', '.join(allowed)}"
+            self.mistakes.add(("clients", group, "uploads"), message, allowed=allowed)
             return None
         release: ReleaseKind = uploads or allowed[0]
         return release
 
     def _answer(self, service: ServiceSpec) -> ReleaseKind | None:
         if self.spec.release not in (None, service.release):
-            said = f"a {service.kind} service answers with {service.release}"
-            self.mistakes.add((*self.path, "release"), said, allowed=[service.release])
+            message = f"a {service.kind} service answers with {service.release}"
+            self.mistakes.add((*self.path, "release"), message, allowed=[service.release])
             return None
         return service.release
 
@@ -208,15 +211,17 @@ class _Check:
             return True
         path: Path = (*self.path, "service")
         if behaviour.sensitive(parameters) is not None or behaviour.reconstructs:
-            said = "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
-            self.mistakes.add(path, said, key=True)
+            message = (
+                "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
+            )
+            self.mistakes.add(path, message, key=True)
             return False
         if not isinstance(self.spec.target, str):
             self.mistakes.add(path, "a service stands before a model with one target", key=True)
             return False
         if data.crowd is None:
-            said = "the data has no 'crowd': nobody is there to ask the service"
-            self.mistakes.add(path, said, key=True)
+            message = "the data has no 'crowd': nobody is there to ask the service"
+            self.mistakes.add(path, message, key=True)
             return False
         return True
 
@@ -227,8 +232,8 @@ class _Check:
             number = len(names(getattr(self.spec, role)))
             if number > 1 and role in behaviour.Parameters.model_fields and role not in behaviour.several:
                 takers = [name for name, each in registered.behaviours().items() if role in each.several]
-                said = f"behaviour {key!r} takes one attribute for {role}, not {number}"
-                self.mistakes.add((*self.path, role), f"{said}; several take {', '.join(takers)}")
+                message = f"behaviour {key!r} takes one attribute for {role}, not {number}"
+                self.mistakes.add((*self.path, role), f"{message}; several take {', '.join(takers)}")
                 good = False
         return good
 
@@ -247,12 +252,12 @@ class _Check:
             for place, name in enumerate(names(named)):
                 path: Path = (*self.path, role) if name == named else (*self.path, role, place)
                 if name not in attributes:
-                    said = f"the data has no attribute {name!r}"
-                    self.mistakes.add(path, said, allowed=sorted(attributes), given=name)
+                    message = f"the data has no attribute {name!r}"
+                    self.mistakes.add(path, message, allowed=sorted(attributes), given=name)
                     good = False
                 elif role == "sensitive" and name in asked:
-                    said = f"{name!r} is what the provider is asked for: it hides nothing"
-                    self.mistakes.add(path, said, allowed=sorted(set(attributes) - set(asked)))
+                    message = f"{name!r} is what the provider is asked for: it hides nothing"
+                    self.mistakes.add(path, message, allowed=sorted(set(attributes) - set(asked)))
                     good = False
         return good
 
@@ -269,25 +274,29 @@ class _Check:
             return False
         return True
 
-    def _net(self, net: NetSpec, label: str | None) -> None:
+    def _net(self, label: str | None) -> NetSpec | None:
+        """Return the net and note its mistakes; None if its input is not known."""
+        # A head that has mistakes may well name a net that fits.
+        choice = self.spec.net or (self.draft.head.net if self.draft.head else NetChoice())
         nets = registered.nets()
         path: Path = (*self.path, "net") if self.spec.net else ("net",)
-        entry = nets.get(net.name)
-        if entry is None:
-            said = unknown("net", net.name, nets)
-            self.mistakes.add((*path, "name"), said, allowed=list(nets), given=net.name)
-            return
+        if choice.name is not None and choice.name not in nets:
+            message = unknown("net", choice.name, nets)
+            self.mistakes.add((*path, "name"), message, allowed=list(nets), given=choice.name)
         spec = self.draft.data.get(label) if label is not None else None
         if spec is None or label not in self.entries:
-            return
+            return None
         data = self.entries[label]
-        sample = data.sized(spec.size) if data.spec.encoding == "picture" else data.spec
-        if reason := entry.misfit(sample):
-            if sample.encoding == "picture" and sample.encoding in entry.encodings:
+        sample = data.sample(spec)
+        net = choice.of(sample)
+        entry = nets.get(net.name)
+        if entry is not None and (reason := entry.misfit(sample)):
+            if data.resizable() and sample.encoding in (entry.encodings or encodings):
                 self.mistakes.add((*self.draft.data_path(str(label)), "size"), reason)
             else:
                 fit = [name for name, each in nets.items() if each.misfit(sample) is None]
                 self.mistakes.add((*path, "name"), reason, allowed=fit)
+        return net
 
 
 def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:
@@ -300,7 +309,7 @@ def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, 
         yield name
 
 
-def _merged(shared: Schedule | None, own: Schedule | None) -> Schedule:
-    """The scenario's schedule, but for what the provider says itself."""
-    parts = [part.model_dump(exclude_unset=True) for part in (shared, own) if part is not None]
+def _merged(shared: Schedule | None, of_provider: Schedule | None) -> Schedule:
+    """Return the scenario's schedule, overridden by what the provider sets."""
+    parts = [part.model_dump(exclude_unset=True) for part in (shared, of_provider) if part is not None]
     return Schedule.model_validate({key: value for part in parts for key, value in part.items()})

@@ -1,7 +1,7 @@
-"""The registries that scenarios name entries of.
+"""The registries whose entries scenarios name.
 
 Behaviours, nets and attacks are looked up by the name of their package: their code names a deep learning
-framework inside its functions, and whoever validates scenarios must not depend on one.
+framework inside its functions, and validating scenarios must not depend on one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run found, as data: the one input of the report, the CSV and the JSON that users download."""
+"""The results of a run as data: the one input of the report, the CSV and the JSON that users download."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
 from leakrange.scenario.under_load import Loaded
+from leakrange.strict import Strict
 from leakrange.wire.runs import State
 
 __all__ = [
@@ -21,11 +22,7 @@ __all__ = [
 ]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Curve(_Strict):
+class Curve(Strict):
     """A ROC curve: false and true positive rates in [0, 1], ascending, at most 101 points."""
 
     fpr: list[float]
@@ -48,7 +45,7 @@ class Reconstructions(BaseModel):
         return self.__pydantic_extra__
 
 
-class ModelResult(_Strict):
+class ModelResult(Strict):
     """One trained model: what its training reached, and how its undefended outputs are distributed.
 
     Accuracies in [0, 1] on the users' samples; entropies in bits per output (HBC Fig. 8);
@@ -72,7 +69,7 @@ class ModelResult(_Strict):
     """Per epoch: training loss, validation honesty and curiosity, as far as the behaviour has them."""
 
 
-class Varied(_Strict):
+class Varied(Strict):
     """Everything that a scenario varies but the seed."""
 
     kind: str
@@ -125,7 +122,7 @@ class Summary(Varied):
         return self.metrics[metric].mean if metric in self.metrics else None
 
 
-class RunResults(_Strict):
+class RunResults(Strict):
     """A whole run: its state, scenario (as written and as expanded), trials, models, and the record needed to
     repeat it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -45,30 +45,10 @@ def scenario_schema() -> Schema:
     """The schema (draft 2020-12)."""
     behaviours, attacks = registered.behaviours(), registered.attacks()
     defences: dict[str, Any] = {name: one for stage in STAGES.values() for name, one in stage.items()}
-    parameters = [entry.Parameters for entry in (*behaviours.values(), *attacks.values())]
-    parameters += [entry.Parameters for entry in defences.values()]
-    models: list[type[BaseModel]] = [
-        Head,
-        DataSpec,
-        ProviderSpec,
-        ClientSpec,
-        AttackSpec,
-        LoadSpec,
-        *parameters,
-    ]
-    references, definitions = models_json_schema([(model, "validation") for model in dict.fromkeys(models)])
-    defined: dict[str, Schema] = definitions["$defs"]
-
-    def name_of(model: type[BaseModel]) -> str:
-        return str(references[model, "validation"]["$ref"].rpartition("/")[2])
-
-    for name, each in defined.items():
-        defined[name] = told_in(each, each.get("description", ""))
-    for model in dict.fromkeys(models):
-        defined[name_of(model)] = described(defined[name_of(model)], model)
-
-    def of(model: type[BaseModel]) -> Schema:
-        return defined[name_of(model)]
+    every = (*behaviours.values(), *attacks.values(), *defences.values())
+    parts = (Head, DataSpec, ProviderSpec, ClientSpec, AttackSpec)
+    models = dict.fromkeys([*parts, LoadSpec, *(entry.Parameters for entry in every)])
+    of, definitions = _defined(list(models))
 
     data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(datasets)}}
     chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
@@ -84,11 +64,8 @@ def scenario_schema() -> Schema:
         for key, entry in attacks.items()
     ]
     links = [_link(name, entry, of(entry.Parameters)) for name, entry in defences.items()]
-    kept = {
-        key: value
-        for key, value in defined.items()
-        if key not in {model.__name__ for model in (Head, ProviderSpec, ClientSpec, AttackSpec, DataSpec)}
-    }
+    names = {model.__name__ for model in parts}
+    others = {key: value for key, value in definitions.items() if key not in names}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leakrange scenario",
@@ -96,7 +73,7 @@ def scenario_schema() -> Schema:
         "required": list(NEEDED),
         "additionalProperties": False,
         "patternProperties": {f"^{EXTENSION}": {}},
-        "properties": _told(
+        "properties": _described(
             {
                 **of(Head)["properties"],
                 "data": {"anyOf": [*either["anyOf"], _named(either)]},
@@ -108,7 +85,7 @@ def scenario_schema() -> Schema:
             }
         ),
         "$defs": {
-            **kept,
+            **others,
             "data": data,
             "provider": {"anyOf": providers},
             "attack": {"anyOf": kinds},
@@ -117,7 +94,21 @@ def scenario_schema() -> Schema:
     }
 
 
-def _told(properties: dict[str, Schema]) -> dict[str, Schema]:
+def _defined(
+    models: list[type[BaseModel]],
+) -> tuple[Callable[[type[BaseModel]], Schema], dict[str, Schema]]:
+    """The schema of each of the models, and of all models that they contain, by name."""
+    references, definitions = models_json_schema([(model, "validation") for model in models])
+    defined: dict[str, Schema] = {
+        name: told_in(each, each.get("description", "")) for name, each in definitions["$defs"].items()
+    }
+    names = {model: references[model, "validation"]["$ref"].rpartition("/")[2] for model in models}
+    for model, name in names.items():
+        defined[name] = described(defined[name], model)
+    return lambda model: defined[names[model]], defined
+
+
+def _described(properties: dict[str, Schema]) -> dict[str, Schema]:
     """The fields of a scenario, each with a description."""
     return {
         name: {"description": SECTIONS[name], **each} if name in SECTIONS else each
@@ -158,8 +149,8 @@ def _variant(base: Schema, parameters: Schema, named: dict[str, str], summary: s
     if "behaviour" in named and "method" not in named:
         fields["method"] = {"type": "null"}
     for key, value in named.items():
-        told = base["properties"].get(key, {}).get("description")
-        fields[key] = {"const": value} | ({"description": told} if told else {})
+        description = base["properties"].get(key, {}).get("description")
+        fields[key] = {"const": value} | ({"description": description} if description else {})
     if named != {"behaviour": ProviderSpec.model_fields["behaviour"].default}:
         required += [key for key in named if key not in required]
     return {

@@ -16,22 +16,21 @@ Sizes = Callable[[DataSpec], Mapping[str, int] | None]
 
 
 def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
-    """Samples per split, told without drawing or decoding them; None where that cannot be known here, since
-    another party holds the set. Nothing is downloaded to find out. Raises `InvalidInput` as `load` does.
-    """
+    """Return the number of samples per split, without drawing or decoding them; None if another party holds
+    the set. Nothing is downloaded to find out. Raises `InvalidInput` as `load` does."""
     entry = datasets[spec.name]
     if entry.available() is not None or (issubclass(entry, HubSet) and not entry.cached().is_file()):
         return None
     try:
-        found = load_labels(spec)
+        labels = load_labels(spec)
     except DataUnavailable:
         return None
-    return {name: len(found.where(name)) for name in (*SPLITS, POOL, *found.parts)}
+    return {name: len(labels.where(name)) for name in (*SPLITS, POOL, *labels.parts)}
 
 
 def known_sizes(label: str, spec: DataSpec, sizes: Sizes) -> Mapping[str, int] | None:
-    """What ``sizes`` tells of a scenario's data of that label. Raises `InvalidScenario` where there are too
-    few samples, or people, for what is wanted of them."""
+    """Return the ``sizes`` of a scenario's data set of that label. Raises `InvalidScenario` if it has too few
+    samples or people for the scenario."""
     try:
         return sizes(spec)
     except InvalidInput as error:

@@ -1,23 +1,25 @@
-"""A trial whose needs are stored: all that its kind of attack reads. What has to be done for it, a range does
-in its fleet, and a campaign in its own process."""
+"""A trial whose needs are stored: all that its kind of attack reads. Its fits are done by a range's fleet, or
+by the process of a campaign."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
-from leakrange.attacks.kinds.kind import Releases
-from leakrange.attacks.kinds.trial import Fitted, Trial, Uploaded
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.kind import ReleaseStore
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Fitted, Shown, Trial, Uploaded
 from leakrange.data import names
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.job import FitJob, Span, Split
+from leakrange.jobs.samples import Span, Split
+from leakrange.jobs.steps.fit import FitJob, given_evidence
 from leakrange.scenario.plan import Plan, PlannedModel, PlannedTrial
+from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError, NotFound
 
 __all__ = ["Record", "Stored", "StoredTrial", "obfuscator_records", "trained_on"]
@@ -29,8 +31,8 @@ stored."""
 
 @dataclass(frozen=True)
 class Stored:
-    """What a trial needs: identities of stored releases, for each draw chunk by chunk, of the users' streams
-    and by role of the probes; and everything that is known of the first stream, if there is one."""
+    """The stored needs of a trial: identities of stored releases, for each draw chunk by chunk, of the users'
+    streams and by role of the probes; and everything that is known of the first stream, if there is one."""
 
     streams: list[list[str]]
     probes: Mapping[str, list[list[str]]]
@@ -38,13 +40,20 @@ class Stored:
     undefended: list[list[str]]
 
 
-class StoredTrial(Trial, ABC):
-    """A trial of a plan, its needs in ``stored``."""
+class StoredTrial(Trial):
+    """A trial of a plan, its needs in ``stored``.
+
+    ``results`` are those of its `fits`, by role, ``handed`` is what became of the uploads that its needs hand
+    in, ``taken_steps`` the results of the steps that they ask for: each is set when it is there.
+    """
 
     def __init__(
-        self, plan: Plan, planned: PlannedTrial, stored: Stored, releases: Releases, record: Record
+        self, plan: Plan, planned: PlannedTrial, stored: Stored, releases: ReleaseStore, record: Record
     ) -> None:
         self._plan, self.planned = plan, planned
+        self.results: Mapping[str, Fitted] = {}
+        self.handed: Uploaded | None = None
+        self.taken_steps: dict[str, Any] = {}
         self._stored, self._releases, self._recorded = stored, releases, record
         self.attack, self.hidden = planned.result.attack, planned.result.sensitive
         self.budget, self.seed = planned.result.budget, planned.result.seed
@@ -60,22 +69,22 @@ class StoredTrial(Trial, ABC):
 
     @property
     def uploaded(self) -> Uploaded:
-        """The first stream of the needs. Raises `NotFound` where they have none."""
+        """The first stream of the needs. Raises `NotFound` if there is none."""
         if self._stored.uploaded is None:
             raise NotFound(f"{self.planned.result.id} needs no user's uploads")
         return self.about_hidden(self._stored.uploaded)
 
     def about_hidden(self, uploaded: Uploaded) -> Uploaded:
-        """Of a provider that infers several attributes, what it inferred of the hidden one."""
+        """Return the uploads with what the provider inferred of the hidden attribute alone."""
         inferred, hides = uploaded.inferred, names(self.model.sensitive)
         if inferred is None or self.hidden not in hides:
             return uploaded
-        own = inferred.of(hides.index(self.hidden), [self._classes(name) for name in hides])
-        return replace(uploaded, inferred=own)
+        of_hidden = inferred.of(hides.index(self.hidden), [self._classes(name) for name in hides])
+        return replace(uploaded, inferred=of_hidden)
 
     @property
     def users(self) -> list[Span]:
-        """The samples of its sessions. Raises `NotFound` where it needs no uploads."""
+        """The samples of its sessions. Raises `NotFound` if it needs no uploads."""
         if self._stream is None:
             raise NotFound(f"{self.planned.result.id} needs no user's uploads")
         return self._stream.spans
@@ -89,7 +98,7 @@ class StoredTrial(Trial, ABC):
         return self._releases(self.answered(role))
 
     def members(self, pool: int) -> NDArray[np.bool_]:
-        """Which of the ``pool`` samples the model, or a student's teacher, was trained on."""
+        """Return which of the ``pool`` samples the model, or a student's teacher, was trained on."""
         return trained_on(self._record(), pool)
 
     def trained(self, split: Split) -> Mapping[str, float]:
@@ -102,31 +111,64 @@ class StoredTrial(Trial, ABC):
 
     def obfuscators(self) -> list[Mapping[str, Any]]:
         """The records of what was trained for the defence of the users' devices; none without uploads."""
-        return obfuscator_records(self._stream.local if self._stream else [], self._recorded)
+        return obfuscator_records(self._stream.local if self._stream else DefenceChain(), self._recorded)
 
-    async def fitted(self, evidence: BaseModel) -> Fitted:
-        """The result of fitting the attack on that evidence."""
-        return await self.carried_out(self.planned.job(self.model.release, evidence), self.planned.result.id)
+    def shown(self, span: Span) -> list[Shown]:
+        """The shadow models' releases for a span."""
+        jobs = [shadow.shows(span) for shadow in self.shadows]
+        return [Shown(job.recipe.data, job.identity()) for job in jobs]
 
-    async def control(self, name: str, evidence: BaseModel) -> Fitted:
-        """That of a control, the same for all attacks that give it that evidence."""
-        job = FitJob(attack=name, evidence=evidence.model_dump(mode="json"))
-        return await self.carried_out(job, f"{name} beside {self.planned.result.id}")
+    @property
+    def shadows(self) -> list[PlannedModel]:
+        """The attacker's own models."""
+        planned = {shadow.id: shadow for shadow in self._plan.shadows}
+        return [planned[name] for name in self.needs.shadows]
 
-    @abstractmethod
-    async def carried_out(self, job: FitJob, what: str) -> Fitted:
-        """The result of that job, which fits ``what``; stored results are used again."""
+    def jobs(self) -> dict[str, FitJob]:
+        """Return the jobs that fit its attack, by role. Raises `LeakrangeError` if the evidence is not
+        there."""
+        return {
+            role: self._job(fit) for role, fit in kind_of(attacks[self.planned.attack]).fits(self).items()
+        }
+
+    def _job(self, fit: Fit) -> FitJob:
+        if fit.by:  # a control is the same for all attacks that give it that evidence
+            return FitJob(attack=fit.by, evidence=given_evidence(fit.evidence))
+        return self.planned.job(self.model.release, fit.evidence)
+
+    def fitted(self, role: str = ATTACK) -> Fitted:
+        """The result of the fit of that role."""
+        if role not in self.results:
+            raise NotFound(f"nothing is fitted for {self.planned.result.id} as {role!r}")
+        return self.results[role]
+
+    def taken(self, role: str) -> Any:
+        """Return the result of the step of that role."""
+        if role not in self.taken_steps:
+            raise NotFound(f"no step was taken for {self.planned.result.id} as {role!r}")
+        return self.taken_steps[role]
+
+    @property
+    def handed_in(self) -> Uploaded:
+        """Return what became of the uploads that its needs hand in."""
+        if self.handed is None:
+            raise NotFound(f"nothing is handed in for {self.planned.result.id}")
+        return self.about_hidden(self.handed)
+
+    def judged(self) -> TrialResult:
+        """Return its result. Raises `LeakrangeError` if it cannot be computed."""
+        return self.planned.judged(kind_of(attacks[self.planned.attack]).judge(self))
 
 
-def obfuscator_records(local: list[Any], record: Record) -> list[Mapping[str, Any]]:
+def obfuscator_records(local: DefenceChain, record: Record) -> list[Mapping[str, Any]]:
     """The records of what was trained for a device's chain ``local``, in its order."""
-    return [record(artifact) for artifact in DefenceChain.parse(local).artifacts]
+    return [record(artifact) for artifact in local.artifacts]
 
 
 def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:
-    """Which of the ``pool`` samples a model was trained on (pool,), from the record of its training.
+    """Return which of the ``pool`` samples a model was trained on (pool,), from the record of its training.
 
-    Raises `LeakrangeError` where the record does not say, or is about another pool.
+    Raises `LeakrangeError` if the record does not say, or is about another pool.
     """
     places = record.get("members")
     if not isinstance(places, list) or not all(isinstance(each, int) and 0 <= each < pool for each in places):

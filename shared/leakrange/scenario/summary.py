@@ -12,12 +12,12 @@ __all__ = ["identity", "summarise"]
 
 
 def identity(row: Varied) -> tuple[str | int, ...]:
-    """What trials of one summary have in common."""
+    """Return what the trials of one summary have in common."""
     return tuple(getattr(row, name) for name in Varied.model_fields)
 
 
 def summarise(trials: Iterable[TrialResult]) -> list[Summary]:
-    """One summary per cell of the matrix, in order of first appearance; only finished trials count.
+    """Return one summary per cell of the matrix, in order of first appearance; only finished trials count.
 
     A cell of which nothing has finished has count 0 and no figures.
     """

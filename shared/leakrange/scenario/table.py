@@ -9,7 +9,7 @@ from typing import Any
 from leakrange.metrics import Estimate, with_unmeasurable
 from leakrange.scenario.results import TrialResult
 
-__all__ = ["OWN", "Column", "columns", "rows"]
+__all__ = ["OWN", "FigureColumn", "columns", "rows"]
 
 OWN = ("id", *(name for name in TrialResult.model_fields if name not in ("id", "metrics", "views")))
 """The columns that every table has: what was varied, and how far the trial is."""
@@ -17,7 +17,7 @@ _NOTHING = dict.fromkeys(Estimate.model_fields)
 
 
 @dataclass(frozen=True)
-class Column:
+class FigureColumn:
     """A column of figures: its heading, and which ``part`` of the estimate of which metric it shows."""
 
     heading: str
@@ -25,24 +25,24 @@ class Column:
     part: str
 
     def of(self, trial: TrialResult) -> float | None:
-        """Its figure of a trial; None where that was not measured."""
-        found = trial.metrics.get(self.metric)
-        figure: float | None = (vars(found) if found is not None else _NOTHING)[self.part]
+        """Return its figure of a trial; None if that was not measured."""
+        estimate = trial.metrics.get(self.metric)
+        figure: float | None = (vars(estimate) if estimate is not None else _NOTHING)[self.part]
         return figure
 
 
-def columns(trials: Sequence[TrialResult]) -> list[Column]:
-    """A column of its name for each metric, and where it has intervals, ``_low`` and ``_high`` behind it."""
-    found = []
+def columns(trials: Sequence[TrialResult]) -> list[FigureColumn]:
+    """Return a column for each metric, followed by ``_low`` and ``_high`` if it has intervals."""
+    shown = []
     for name in with_unmeasurable(name for trial in trials for name in trial.metrics):
-        found.append(Column(name, name, "value"))
+        shown.append(FigureColumn(name, name, "value"))
         if any(name in trial.metrics and trial.metrics[name].low is not None for trial in trials):
-            found += [Column(f"{name}_{end}", name, end) for end in ("low", "high")]
-    return found
+            shown += [FigureColumn(f"{name}_{end}", name, end) for end in ("low", "high")]
+    return shown
 
 
 def rows(trials: Sequence[TrialResult]) -> list[dict[str, Any]]:
-    """A row for each trial, by headings: `OWN`, then the figures. All rows have all columns."""
+    """Return a row for each trial by headings: `OWN`, then the figures. All rows have all columns."""
     figures = columns(trials)
     return [
         {name: getattr(trial, name) for name in OWN} | {each.heading: each.of(trial) for each in figures}

@@ -1,5 +1,5 @@
-"""What was seen while load users asked: per defence and kind of user, how many requests, how fast, how many
-refused or failed."""
+"""Measurements made while load users asked: per defence and kind of user, how many requests, how fast, how
+many refused or failed."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from leakrange.scenario.load import UserKind
+from leakrange.strict import Strict
 
-__all__ = ["LoadPart", "Loaded", "Measured", "Moment", "measured_by_defence"]
+__all__ = ["LoadMoment", "LoadPart", "Loaded", "Measured", "measured_by_defence"]
 
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Measured(_Strict):
+class Measured(Strict):
     """Requests under one ``defence`` by one kind of ``user``. Those that were ``refused`` (429) or ``failed``
     are not among the ``answered``. ``milliseconds`` counts answered ones by their response time, which is
     rounded to two digits."""
@@ -39,7 +36,8 @@ class Measured(_Strict):
         return self.answered + self.refused + self.failed
 
     def quantile(self, share: float) -> float | None:
-        """The response time in milliseconds within which this share of the answers came; None without any."""
+        """Return the response time in milliseconds within which this share of the answers came; None without
+        answers."""
         if not self.milliseconds:
             return None
         times = sorted(self.milliseconds)
@@ -47,7 +45,7 @@ class Measured(_Strict):
         return float(times[int(np.searchsorted(reached, share * reached[-1]))])
 
 
-class Moment(_Strict):
+class LoadMoment(Strict):
     """So many users ``at`` a second after the start, and the requests a second that were then answered."""
 
     at: float
@@ -55,7 +53,7 @@ class Moment(_Strict):
     rate: float
 
 
-class LoadPart(_Strict):
+class LoadPart(Strict):
     """What one load test saw: a run has several where one was ended and another went on with it.
 
     ``errors`` are the most frequent failures, with how often they were seen.
@@ -64,11 +62,11 @@ class LoadPart(_Strict):
     seconds: Annotated[float, Field(ge=0)] = 0.0
     workers: Count = 1
     measured: Annotated[list[Measured], Field(max_length=1000)] = []
-    moments: Annotated[list[Moment], Field(max_length=1000)] = []
+    moments: Annotated[list[LoadMoment], Field(max_length=1000)] = []
     errors: Annotated[dict[Annotated[str, Field(max_length=500)], Count], Field(max_length=20)] = {}
 
 
-class Loaded(_Strict):
+class Loaded(Strict):
     """A run under load: the section of its scenario, and what was seen, by the names of the load tests."""
 
     spec: dict[str, Any]
@@ -83,16 +81,16 @@ class Loaded(_Strict):
 
     @property
     def seconds(self) -> float:
-        """How long users asked."""
+        """Seconds in which users asked."""
         return sum(part.seconds for part in self.parts.values())
 
 
 def measured_by_defence(lines: Iterable[Measured]) -> list[Measured]:
     """The lines of each defence added up, in order of appearance; ``user`` is that of the first."""
-    found: dict[str, list[Measured]] = {}
+    by_defence: dict[str, list[Measured]] = {}
     for line in lines:
-        found.setdefault(line.defence, []).append(line)
-    return [_together(same) for same in found.values()]
+        by_defence.setdefault(line.defence, []).append(line)
+    return [_together(same) for same in by_defence.values()]
 
 
 def _together(lines: Sequence[Measured]) -> Measured:

@@ -1,4 +1,4 @@
-"""Providers whose own decoder nobody asked: what they read of their users is not among the figures."""
+"""Providers whose own decoder no attack asked: the figures do not show what they read of their users."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ DECODERS = {
 
 
 def unread_decoders(trials: Iterable[Varied]) -> list[str]:
-    """A sentence for each kind of decoder that no attack asks, of these trials or planned ones."""
+    """Return a sentence for each kind of decoder that no attack of these, or of these planned, trials
+    asks."""
     kinds: dict[tuple[str, str], set[str]] = {}
     for trial in trials:
         kinds.setdefault((trial.behaviour.partition("/")[0], trial.provider), set()).add(trial.kind)
-    said = []
+    sentences = []
     for family, (kind, attack) in DECODERS.items():
         names = [
             f"“{provider}”"
@@ -30,5 +31,5 @@ def unread_decoders(trials: Iterable[Varied]) -> list[str]:
         if names:
             what = f"What the {family} provider{'s' if len(names) > 1 else ''} {', '.join(names)}"
             reads, them = ("read of their", "them") if len(names) > 1 else ("reads of its", "it")
-            said.append(f"{what} {reads} users is not measured: no attack on {them} is a {attack}.")
-    return said
+            sentences.append(f"{what} {reads} users is not measured: no attack on {them} is a {attack}.")
+    return sentences

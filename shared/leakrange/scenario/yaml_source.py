@@ -28,7 +28,7 @@ KINDS = {"str": "text", "bool": "true or false", "int": "whole number", "float":
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalars of YAML 1.2 (JSON schema), of which only the composer is used."""
 
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012
+    yaml_implicit_resolvers: dict[Any, Any] = {}
 
 
 for _kind, _pattern, _first in (
@@ -51,9 +51,8 @@ class Source:
     scalars: set[Path] = field(default_factory=set)
 
     def locate(self, path: Path, *, key: bool = False) -> Mark | None:
-        """Line and column of what stands at ``path`` (of its key, if ``key``), or of what stands in its
-        place: a value written short, else the key of the mapping that should hold it.
-        """
+        """Return the line and column of what stands at ``path`` (of its key, if ``key``), or of its stand-in:
+        a value written short, else the key of the mapping that should hold it."""
         if path in self.values and not key:
             return self.values[path]
         if path in self.keys:
@@ -68,8 +67,8 @@ class Source:
 
 
 def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source:
-    """Read a document; every mistake found is in ``mistakes``. Raises `InvalidScenario` where it cannot be
-    read at all."""
+    """Read a document; every mistake goes into ``mistakes``. Raises `InvalidScenario` if it cannot be read at
+    all."""
     if isinstance(text, dict):
         return Source(text)
     if isinstance(text, bytes):
@@ -95,8 +94,8 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else None
-        said = " ".join(part for part in (error.context, error.problem) if part)
-        mistakes.refuse((), f"not readable as YAML: {said}", mark=place)
+        problem = " ".join(part for part in (error.context, error.problem) if part)
+        mistakes.refuse((), f"not readable as YAML: {problem}", mark=place)
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = (before.count("\n") + 1, error.position - before.rfind("\n"))
@@ -153,8 +152,8 @@ class _Reader:
     def _count(self, node: yaml.Node) -> None:
         self.seen += 1
         if self.seen > MAX_VALUES:
-            said = "counting what its aliases stand for and what '<<' merges"
-            self._refuse(node, f"a scenario may hold {MAX_VALUES} values, {said}")
+            counted = "counting what its aliases stand for and what '<<' merges"
+            self._refuse(node, f"a scenario may hold {MAX_VALUES} values, {counted}")
 
     def _entry(self, key: str, key_node: yaml.Node, value: yaml.Node, path: Path) -> Any:
         self.source.keys[(*path, key)] = _mark(key_node)
@@ -176,8 +175,8 @@ class _Reader:
                 continue
             key = key_node.value
             if key_node.tag != f"{PLAIN}str":
-                said = "a key must be text" + (f": write '{key}'" if isinstance(key, str) else "")
-                self.mistakes.add(path, said, mark=_mark(key_node))
+                message = "a key must be text" + (f": write '{key}'" if isinstance(key, str) else "")
+                self.mistakes.add(path, message, mark=_mark(key_node))
                 continue
             try:
                 key = _whole(key)
@@ -185,8 +184,8 @@ class _Reader:
                 self.mistakes.add(path, "a key holds half a character", mark=_mark(key_node))
                 continue
             if key in first:
-                said = f"{key!r} stands here twice, first in line {first[key]}"
-                self.mistakes.add((*path, key), said, mark=_mark(key_node))
+                message = f"{key!r} stands here twice, first in line {first[key]}"
+                self.mistakes.add((*path, key), message, mark=_mark(key_node))
                 continue
             first[key] = _mark(key_node)[0]
             yield key, key_node, value

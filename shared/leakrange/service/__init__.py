@@ -1,1 +1,1 @@
-"""What every server process shares: application frame, settings, logs, serving, clients for operators."""
+"""Parts that all server processes share: application frame, settings, logs, serving."""

@@ -44,7 +44,7 @@ log = structlog.get_logger("leakrange.service.app")
 
 
 def bearer(header: str | None) -> str:
-    """The key of an ``Authorization: Bearer`` header; raises `Unauthenticated` where there is none."""
+    """The key of an ``Authorization: Bearer`` header; raises `Unauthenticated` if there is none."""
     scheme, _, key = (header or "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
         raise Unauthenticated("this endpoint wants an API key")
@@ -52,8 +52,8 @@ def bearer(header: str | None) -> str:
 
 
 def check_operator(header: str | None, key: SecretStr) -> None:
-    """Allow only the operator: raises `Unauthenticated` without a key, `Forbidden` with another one. Takes
-    constant time."""
+    """Allow only the operator: raises `Unauthenticated` without a key, `Forbidden` with a wrong one. The
+    comparison takes constant time."""
     given = bearer(header)
     if not hmac.compare_digest(given.encode(), key.get_secret_value().encode()):
         raise Forbidden("this endpoint is for the operator of the range alone")
@@ -72,19 +72,19 @@ class RequestMetrics:
             registry=registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
-        self._found: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._counters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def answered(self, method: str, route: str, path: str, status: int, begun: float) -> None:
         """Note a request that began at ``begun`` (`time.perf_counter`); log it at debug level, a 5xx at
         error level. ``route`` is a pattern: paths hold names that users choose, and labels must stay few."""
         seconds = time.perf_counter() - begun
         method = method if method in METHODS else "OTHER"
-        found = self._found.get((method, route, status))
-        if found is None:  # kept, for looking them up costs more than counting
-            found = self._requests.labels(method, route, status), self._seconds.labels(method, route)
-            self._found[method, route, status] = found
-        found[0].inc()
-        found[1].observe(seconds)
+        counters = self._counters.get((method, route, status))
+        if counters is None:  # kept, for looking them up costs more than counting
+            counters = self._requests.labels(method, route, status), self._seconds.labels(method, route)
+            self._counters[method, route, status] = counters
+        counters[0].inc()
+        counters[1].observe(seconds)
         if status < 400 and not _debugging():
             return
         note = log.error if status >= 500 else log.info if status >= 400 else log.debug
@@ -141,11 +141,10 @@ def create_app(
 
     Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details. ``GET
     /healthz`` says that the process lives. ``/readyz`` says that each check of ``ready`` passes within two
-    seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and tells of all workers
-    behind the port; with a ``metrics_key`` to whoever shows that alone. ``refresh`` is awaited before, and
-    brings up to date what is kept elsewhere. ``registry`` holds the service's own metrics
-    (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``). ``/docs`` describes the API to
-    people.
+    seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and covers all workers
+    behind the port; a ``metrics_key`` is then required, if given. ``refresh`` is awaited before, and updates
+    metrics that are kept elsewhere. ``registry`` holds the service's own metrics (``app.state.metrics``),
+    also `RequestMetrics` (``app.state.requests``). ``/docs`` describes the API to people.
     """
     metrics = registry or CollectorRegistry()
     exposition = Exposition(metrics)
@@ -229,10 +228,10 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
     mistakes = [
         {"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in error.errors()[:50]
     ]
-    told: LeakrangeError = InvalidInput(f"{len(mistakes)} field(s) cannot be taken", mistakes=mistakes)
+    problem: LeakrangeError = InvalidInput(f"{len(mistakes)} field(s) cannot be taken", mistakes=mistakes)
     if any(item["type"] == "json_invalid" for item in error.errors()):
-        told = MalformedBody("the body is not JSON", mistakes=mistakes)
-    return problem_response(told, request.url.path)
+        problem = MalformedBody("the body is not JSON", mistakes=mistakes)
+    return problem_response(problem, request.url.path)
 
 
 async def _http(request: Request, error: HTTPException) -> Response:

@@ -79,8 +79,8 @@ def has_body(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def switches_protocol(headers: Mapping[bytes, bytes]) -> LeakrangeError | None:
-    """The refusal of a request for another protocol. The HTTP server does not support it and would take
-    the rest of the request for that protocol instead of for the body."""
+    """Return the refusal of a request for another protocol. The HTTP server does not support it and would
+    take the rest of the request for that protocol instead of for the body."""
     if b"upgrade" not in headers or b"upgrade" not in headers.get(b"connection", b"").lower():
         return None
     return InvalidInput(
@@ -89,7 +89,7 @@ def switches_protocol(headers: Mapping[bytes, bytes]) -> LeakrangeError | None:
 
 
 class Lingering:
-    """``receive`` and ``send`` of a request whose answer may come before its body was read.
+    """The ``receive`` and ``send`` of a request whose answer may be sent before its body was read.
 
     Closing a connection with unread bytes resets it, and the reset can overtake the answer. So the whole
     answer is sent first, and what the client still sends is discarded for a while, until it hangs up.
@@ -105,7 +105,7 @@ class Lingering:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send on; before the end of the answer, discard what has not been read."""
+        """Pass a message on; before the end of the answer, discard what has not been read."""
         if message["type"] != "http.response.body" or message.get("more_body", False) or not self._unread:
             return await self._send(message)
         await self._send({**message, "more_body": True})
@@ -121,6 +121,6 @@ LINGER = 2.0
 
 
 async def refuse_early(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer before the body has come, and only then close."""
+    """Answer before the body has arrived, then close."""
     lingering = Lingering(receive, send)
     await send_problem(error, scope, lingering.receive, lingering.send)

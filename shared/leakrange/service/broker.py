@@ -28,5 +28,5 @@ BrokerUrl = Annotated[str, AfterValidator(_known)]
 
 
 def speaks_amqp(url: str) -> bool:
-    """Whether a broker's URL is one of RabbitMQ, or of another server that speaks AMQP 0-9-1."""
+    """Return whether a broker's URL is one of RabbitMQ or another server that speaks AMQP 0-9-1."""
     return url.startswith(("amqp://", "amqps://"))

@@ -70,11 +70,11 @@ class Connections:
         self._check: asyncio.TimerHandle | None = None
 
     def protocol(self, **of_uvicorn: Any) -> HttpToolsProtocol:
-        """The protocol of a new connection, from what uvicorn gives each."""
+        """The protocol of a new connection, from uvicorn's arguments for it."""
         return _Connection(self, **of_uvicorn)
 
     def admit(self, connection: _Connection, address: str | None) -> _Client | None:
-        """Count a new connection; None where there is no room for it."""
+        """Count a new connection; None if there is no room for it."""
         client = self._clients.setdefault(address, _Client())
         if client.unfinished >= self._most_unfinished:
             client.close_one(unfinished=True)
@@ -247,13 +247,13 @@ class _Connection(HttpToolsProtocol):
         self.refuse(RequestTimeout(f"the {part} did not come to its end within {within:g} s"))
 
     def refuse(self, error: LeakrangeError) -> None:
-        """Close it, and say why where an answer is still possible."""
-        told = not self._silent
+        """Close it, and say why if an answer is still possible."""
+        answerable = not self._silent
         if self._phase is _Phase.BODY:
-            told = not self.cycle.response_started
+            answerable = not self.cycle.response_started
             self.cycle.disconnected = True  # for the application, which may wait for the rest of the body
             self.cycle.message_event.set()
-        if told and self.unfinished:
+        if answerable and self.unfinished:
             answer = problem_response(error)
             headers = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
             lines = [name + b": " + value + b"\r\n" for name, value in headers]

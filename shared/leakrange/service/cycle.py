@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 __all__ = ["Cycle"]
 
 CONTROL = bytes({*range(0x20), 0x7F} - set(b"\t\r\n"))
-"""What must not be in a header; the ends of its lines are counted."""
+"""Characters that must not be in a header; the ends of its lines are counted."""
 
 
 class Cycle(RequestResponseCycle):

@@ -1,4 +1,4 @@
-"""What browsers may do with answers that they show as documents, and the files that pages are made with."""
+"""Security policies of answers that browsers show as documents, and the files of pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = (
 )
 """The content security policy of a page: everything that it loads, runs or asks is of its own server."""
 FILES = _NOTHING + "style-src 'unsafe-inline'; img-src data:; form-action 'none'"
-"""That of all else, should a browser show it: it runs nothing and loads nothing."""
+"""The policy of all other answers, should a browser show them: they run nothing and load nothing."""
 _HEADERS = {
     "Content-Security-Policy": FILES,
     "Referrer-Policy": "same-origin",
@@ -29,9 +29,9 @@ _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-
 
 
 class Confined:
-    """Gives every answer of ``app`` the policy `FILES` where it has none of its own.
+    """Gives every answer of ``app`` the policy `FILES` unless it has its own.
 
-    No browser takes an answer for what its content type does not say, or tells others where a link was.
+    Browsers then believe the declared content type, and send no referrer to others.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -60,12 +60,13 @@ class Asset:
 
     @classmethod
     def of(cls, name: str, content: bytes) -> Asset:
-        """The file of that name, which tells its type: css, js or svg. Compressing a large one takes a
-        moment."""
+        """Compress the ``content`` of the file ``name``, whose suffix tells its type: css, js or svg.
+        Compressing a large one takes a moment."""
         return cls(content, gzip.compress(content, 9), _TYPES[name.rpartition(".")[2]])
 
     def answer(self, request: Request, cache: str) -> Response:
-        """The answer to a request for it, as small as the client can read; kept as ``cache`` says."""
+        """Answer a request for it, compressed if the client can read that; ``cache`` is the ``Cache-Control``
+        header."""
         headers = {"Cache-Control": cache, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             headers["Content-Encoding"] = "gzip"

@@ -1,4 +1,4 @@
-"""Where spans go: to a collector over OTLP, or to a folder as JSON lines. Needs OpenTelemetry's SDK."""
+"""Exports spans: to a collector over OTLP, or to a folder as JSON lines. Needs OpenTelemetry's SDK."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class JsonLines(SpanExporter):
         """The process that opened it, and its descriptor."""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Append them."""
+        """Append spans."""
         try:
             for span in spans:
-                os.write(self._open(), orjson.dumps(_told(span, self._party)) + b"\n")
+                os.write(self._open(), orjson.dumps(_record(span, self._party)) + b"\n")
         except OSError as error:
             log.warning("a span cannot be stored", error=str(error))
             return SpanExportResult.FAILURE
@@ -73,11 +73,11 @@ class JsonLines(SpanExporter):
         return self._file[1]
 
 
-def _told(span: ReadableSpan, party: str) -> dict[str, Any]:
+def _record(span: ReadableSpan, party: str) -> dict[str, Any]:
     here = span.get_span_context()
     assert here is not None
     begun, ended = span.start_time or 0, span.end_time or 0
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "trace": f"{here.trace_id:032x}",
         "span": f"{here.span_id:016x}",
         "parent": None if span.parent is None else f"{span.parent.span_id:016x}",
@@ -93,8 +93,8 @@ def _told(span: ReadableSpan, party: str) -> dict[str, Any]:
         ],
     }
     if span.status.status_code is StatusCode.ERROR:
-        told["error"] = (span.status.description or "")[:300]
-    return told
+        record["error"] = (span.status.description or "")[:300]
+    return record
 
 
 def spans_of(party: str, folder: Path | None, *, collector: bool, passes_on: bool) -> Spans:

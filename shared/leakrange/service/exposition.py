@@ -1,4 +1,4 @@
-"""The metrics of a service: of all workers behind its port, whichever of them is asked.
+"""The metrics of a service: each worker behind its port answers with those of all workers.
 
 Each worker keeps its own, and lets the others read them over a Unix socket. Their samples are told apart by
 a label ``worker``: so a worker that is replaced is a counter that begins anew, and no sum that goes back.
@@ -25,7 +25,7 @@ WITHIN = 1.0
 
 
 class Exposition:
-    """What ``/metrics`` says; the other workers may read it within `shared`."""
+    """The content of ``/metrics``; within `shared` the other workers can read it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry, self._me = registry, this_worker()
@@ -49,9 +49,9 @@ class Exposition:
 
     async def _all(self, me: Worker) -> Iterable[tuple[int, str]]:
         others = sorted(int(place.stem) for place in me.folder.glob("*.sock") if place.stem != str(me.number))
-        told = await asyncio.gather(*(_ask(_socket(me.folder, number)) for number in others))
-        found = [(me.number, generate_latest(self._registry)), *zip(others, told, strict=True)]
-        return sorted((number, text.decode()) for number, text in found if text is not None)
+        answers = await asyncio.gather(*(_ask(_socket(me.folder, number)) for number in others))
+        texts = [(me.number, generate_latest(self._registry)), *zip(others, answers, strict=True)]
+        return sorted((number, text.decode()) for number, text in texts if text is not None)
 
     async def _tell(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -61,15 +61,15 @@ class Exposition:
 
 
 class _Gathered(Collector):
-    def __init__(self, told: dict[int, str]) -> None:
-        self._told = told
+    def __init__(self, texts: dict[int, str]) -> None:
+        self._texts = texts
 
     def collect(self) -> Iterable[Metric]:
         families: dict[str, Metric] = {}
-        for number, text in self._told.items():
+        for number, text in self._texts.items():
             for family in text_string_to_metric_families(text):
-                made = Metric(family.name, family.documentation, family.type)
-                into = families.setdefault(family.name, made)
+                metric = Metric(family.name, family.documentation, family.type)
+                into = families.setdefault(family.name, metric)
                 for name, labels, value, *_ in family.samples:
                     into.add_sample(name, {**labels, "worker": str(number)}, value)
         return families.values()

@@ -1,4 +1,4 @@
-"""Which host names a server answers to, and which pages may call it.
+"""The host names that a server answers to, and the pages that may call it.
 
 A foreign page can point its own name at this machine (DNS rebinding); the browser then lets it read the
 answers. But the browser sends that name as ``Host``, so foreign names are refused.
@@ -58,8 +58,10 @@ class HostGuard:
         if host is None:
             return _wrong(b"")
         if (host, here) not in self._seen:
-            found = _name(host)
-            if found is None or not (self._allowed(found) or found == here or _is_loopback(found)):
+            hostname = _name(host)
+            if hostname is None or not (
+                self._allowed(hostname) or hostname == here or _is_loopback(hostname)
+            ):
                 return _wrong(host)
             if len(self._seen) < REMEMBERED:
                 self._seen.add((host, here))
@@ -77,14 +79,16 @@ class HostGuard:
         return name in self._names or name.endswith(self._below)
 
     def _shares(self, origin: str) -> bool:
-        """Whether pages at that host, with a port where it is not the default one, may ask."""
+        """Return whether pages of that host (with its port, unless it is the default one) may call this
+        server."""
         return origin in self._origins or origin.endswith(self._below)
 
 
 def _name(host: bytes) -> str | None:
-    """The name of ``host[:port]`` in lower case, an IPv6 address without brackets; None for anything else."""
-    found = HOST.fullmatch(host.decode("latin-1"))
-    return None if found is None else (found[1] or found[2]).lower().rstrip(".")
+    """Return the name of ``host[:port]`` in lower case, an IPv6 address without brackets; None if
+    malformed."""
+    match = HOST.fullmatch(host.decode("latin-1"))
+    return None if match is None else (match[1] or match[2]).lower().rstrip(".")
 
 
 def _is_loopback(name: str) -> bool:

@@ -13,8 +13,8 @@ __all__ = ["configure_logs"]
 
 
 def configure_logs(party: str, level: str = "info") -> None:
-    """Send all logs to standard error, one JSON object a line, each carrying ``party``, and the id of
-    its ``trace`` where there is one."""
+    """Send all logs to standard error, one JSON object a line, each carrying ``party``, and the id of its
+    ``trace`` if there is one."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -1,4 +1,4 @@
-"""Returns to the system what the allocator keeps of large bodies."""
+"""Returns the memory of large bodies, which the allocator keeps, to the system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LATEST: Final = 5.0
 
 
 class _Return:
-    """Memory is returned when a burst of large bodies is over.
+    """Returns memory when a burst of large bodies is over.
 
     Not after each of them: what is returned has to be mapped and cleared again page by page for the next
     one, activations of nets as well, and that took more time than half a pass of 32 pictures through a
@@ -25,10 +25,10 @@ class _Return:
     def __init__(self) -> None:
         self._last = self._first = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Where a return is due."""
+        """The event loop in which a return is due."""
 
     def soon(self) -> None:
-        """A large body was done with."""
+        """Note that a large body is no longer needed."""
         loop = asyncio.get_running_loop()
         self._last = loop.time()
         if self._loop is not loop:
@@ -45,7 +45,7 @@ class _Return:
 
 
 def _trim() -> None:
-    """Return all free memory of this process; nothing happens where the C library is not glibc."""
+    """Return all free memory of this process; does nothing if the C library is not glibc."""
     if _TRIM is not None:
         _TRIM(0)
 
@@ -56,6 +56,6 @@ _return = _Return()
 
 
 def give_back_memory() -> None:
-    """Soon return memory of large bodies to the system, which the allocator would keep. Call it, in an event
-    loop, when one is done with."""
+    """Soon return memory of large bodies to the system, which the allocator would keep. Call it in an event
+    loop when such a body is no longer needed."""
     _return.soon()

@@ -13,8 +13,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies, by whatever signal (Linux; elsewhere it goes on
-    until it finds its pipes broken)."""
+    """Have the kernel kill this process when its parent dies, by any signal (Linux; elsewhere it runs on
+    until its pipes break)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we asked

@@ -24,11 +24,11 @@ second brings the fleet its work. They are two, so that nothing that a worker do
 SERVERS: Mapping[str, tuple[RedisUser, ...]] = MappingProxyType(
     {REDIS: ("operator", "proxy"), FLEET_REDIS: ("operator", "controller", "fleet")}
 )
-"""Who may come to them."""
+"""The users of each of these servers."""
 _PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5, FLEET_REDIS: 7}
 """Counted from the first port of the range. Providers take the free ones, so that one more moves no other."""
 _FIRST = ("honest", "curious", "vicious")
-"""Those that came with the range, in the order in which they came; behaviours of plugins come after them."""
+"""The behaviours that came with the range, in order of appearance; those of plugins come after them."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Party:
 
     @property
     def server(self) -> str | None:
-        """The Redis server that it comes to."""
+        """The Redis server that it uses."""
         return next((name for name, users in SERVERS.items() if self.redis in users), None)
 
 
@@ -90,7 +90,7 @@ _WORKS = (
 )
 _PROVIDER = Party(
     "provider",
-    "services.provider",
+    "leakrange.services.provider",
     (*_SERVER, "provider_name", "models_dir", "state_dir"),
     (
         *_SERVES,
@@ -109,7 +109,7 @@ _PROVIDER = Party(
 _PARTIES = (
     Party(
         "proxy",
-        "services.proxy",
+        "leakrange.services.proxy",
         (*_SERVER, "redis_url", "controller_url"),
         (
             *_SERVES,
@@ -129,14 +129,14 @@ _PARTIES = (
     ),
     Party(
         "edge",
-        "clients.edge",
+        "leakrange.clients.edge",
         _SERVER,
         (*_SERVES, "attempts", "audit", "batch", "enrolled", "max_batch", "obfuscator_bytes", "threads"),
         nets=True,
     ),
     Party(
         "controller",
-        "services.controller",
+        "leakrange.services.controller",
         (
             *_SERVER,
             "redis_url",
@@ -165,7 +165,7 @@ _PARTIES = (
     ),
     Party(
         "attacker",
-        "services.attacker",
+        "leakrange.services.attacker",
         ("host", "redis_url", "fleet_secret", "releases_dir"),
         _WORKS,
         redis="fleet",
@@ -174,7 +174,7 @@ _PARTIES = (
     ),
     Party(
         "trainer",
-        "services.attacker",
+        "leakrange.services.attacker",
         ("host", "redis_url", "models_dir", "releases_dir"),
         _WORKS,
         redis="fleet",

@@ -27,8 +27,8 @@ _SCALER = (
 
 
 def redis_users(server: str, passwords: Mapping[RedisUser, str], scaler: str | None = None) -> str:
-    """The configuration of the users of ``server``, who each need a password, and of a ``scaler`` with that
-    password; raises `KeyError` for a user who has none, and for an unknown server."""
+    """Return the configuration of the users of ``server`` with their passwords, and of a ``scaler`` with that
+    password; raises `KeyError` for a user without password, and for an unknown server."""
     text = (files("leakrange.service") / f"{server.replace('-', '_')}_users.conf").read_text()
     for user in SERVERS[server]:
         text = text.replace(f"@{user.upper()}@", _hashed(passwords[user]))
@@ -40,7 +40,7 @@ def _hashed(password: str) -> str:
 
 
 def main() -> None:
-    """Write the file, which its owner alone can read."""
+    """Write the file, readable by its owner alone."""
     if len(sys.argv) != 3 or sys.argv[1] not in SERVERS:
         sys.exit(__doc__)
     _, server, file = sys.argv

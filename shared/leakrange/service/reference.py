@@ -1,4 +1,4 @@
-"""``/docs``: what a server can be asked, for people. Swagger UI, which this server brings along itself."""
+"""``/docs``: the API of a server for people, by a Swagger UI that this server brings along itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _asset(name: str) -> Asset:
 
 
 def add_reference(app: FastAPI) -> None:
-    """Let ``app`` describe itself at ``/docs``, without any network and nobody else's script."""
+    """Let ``app`` describe itself at ``/docs``, without network and third-party scripts."""
 
     @app.get("/openapi.json", include_in_schema=False)
     def description() -> Response:  # in a thread: making it takes half a second
@@ -61,5 +61,5 @@ def add_reference(app: FastAPI) -> None:
 
     @app.get("/docs/{name}", include_in_schema=False)
     async def asset(name: str, request: Request) -> Response:
-        found = await asyncio.to_thread(_asset, name)
-        return found.answer(request, "public, max-age=3600")
+        file = await asyncio.to_thread(_asset, name)
+        return file.answer(request, "public, max-age=3600")

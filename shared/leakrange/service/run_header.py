@@ -1,5 +1,5 @@
-"""The header by which the controller says for which run it asks. Edge clients bind it to their logs; it goes
-nowhere else, least of all to proxies and providers."""
+"""The header by which the controller names the run that a request is for. Edge clients bind it to their logs;
+it goes nowhere else, least of all to proxies and providers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BindRun:
         """Answer one ASGI request."""
         if scope["type"] == "http":
             wanted = RUN.lower().encode()
-            told = next((value for name, value in scope["headers"] if name == wanted), b"").decode("latin-1")
-            if is_name(told):  # it is whoever asks that chooses it
-                with bound_contextvars(run=told):
+            run = next((value for name, value in scope["headers"] if name == wanted), b"").decode("latin-1")
+            if is_name(run):  # it is whoever asks that chooses it
+                with bound_contextvars(run=run):
                     return await self.app(scope, receive, send)
         await self.app(scope, receive, send)

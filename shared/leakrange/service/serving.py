@@ -28,8 +28,8 @@ log = structlog.get_logger("leakrange.service.serving")
 def configuration(
     app: ASGIApp, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True
 ) -> uvicorn.Config:
-    """The server's configuration: address, limits on connections and allowed hosts from ``settings``. When
-    stopped, requests in progress get ``grace`` seconds to end."""
+    """Return the server's configuration: address, limits on connections and allowed hosts from ``settings``.
+    When stopped, requests in progress get ``grace`` seconds to end."""
     return uvicorn.Config(
         HostGuard(Traced(app) if tracing.on() else app, settings.allowed_hosts, settings.host),
         host=settings.host,
@@ -53,8 +53,8 @@ def serve(
     grace: int = 10,
     server_header: bool = True,
 ) -> None:
-    """Serve what ``make`` makes until told to stop, as `configuration` says, in so many ``workers``,
-    each of which makes its own; ends the process where the start fails."""
+    """Serve the application that ``make`` returns until a signal stops it, configured by `configuration`, in
+    so many ``workers``, each with its own application; ends the process if the start fails."""
     os.umask(0o077)  # no other user may read what a party stores
 
     def run(sockets: list[socket.socket] | None = None) -> None:

@@ -77,8 +77,8 @@ class ServiceSettings(BaseSettings):
 
 
 def read_settings(kind: type[T], party: str) -> T:
-    """The settings of ``party`` from the environment; ends the process where they are invalid, and where a
-    variable is set that nothing of Leakrange reads: what it should have said would be ignored."""
+    """The settings of ``party`` from the environment; ends the process if they are invalid, or if a variable
+    is set that nothing of Leakrange reads and that would be ignored."""
     mistakes = mistaken(os.environ)
     try:
         settings = kind()

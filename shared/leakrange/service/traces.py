@@ -1,7 +1,7 @@
-"""Turns tracing on in a server process or a worker, and takes each request for a part of its sender's trace.
+"""Turns tracing on in a server process or a worker, and makes each request a part of its sender's trace.
 
-Spans go to a collector, where OpenTelemetry's own variables name one (``OTEL_EXPORTER_OTLP_ENDPOINT``, and
-the others of its specification), or as JSON lines to a folder, for who has none.
+Spans go to a collector if OpenTelemetry's own variables name one (``OTEL_EXPORTER_OTLP_ENDPOINT``, and the
+others of its specification), and as JSON lines to a folder, if one is set.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def configure_traces(party: str, folder: Path | None, *, passes_on: bool = False) -> None:
-    """Turn tracing on where a collector or a ``folder`` is named, and off otherwise; ends the process where
-    what it needs is not installed. ``passes_on``: see `leakrange.tracing.spans.Spans`."""
+    """Turn tracing on if a collector or a ``folder`` is named, else off; ends the process if a needed package
+    is not installed. ``passes_on``: see `leakrange.tracing.spans.Spans`."""
     collector = any(map(os.environ.get, ENDPOINTS))
     if not collector and folder is None:
         tracing.use(None)
@@ -47,8 +47,8 @@ class Traced:
         """Answer one ASGI request."""
         if scope["type"] != "http" or scope["path"] in QUIET:
             return await self.app(scope, receive, send)
-        told = next((value for name, value in scope["headers"] if name == b"traceparent"), None)
-        traceparent = None if told is None else told.decode("latin-1")
+        header = next((value for name, value in scope["headers"] if name == b"traceparent"), None)
+        traceparent = None if header is None else header.decode("latin-1")
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
 
         async def noted(message: Message) -> None:

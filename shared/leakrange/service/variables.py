@@ -1,4 +1,4 @@
-"""Which variables ``LEAKRANGE_…`` there are, so that one that nobody reads is named and not ignored."""
+"""The known variables ``LEAKRANGE_…``, so that one that nobody reads is reported, not ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leakrange.service.parties import settings
 __all__ = ["LIBRARY", "mistaken", "variable"]
 
 LIBRARY = ("cache", "data", "migrations")
-"""What the library itself reads, in whichever party."""
+"""Variables that the library itself reads, in any party."""
 _ALIASES = ("proxy_host", "proxy_port")
 _COMMAND = ("api_key", "state", "url")
 _COMPOSE = (
@@ -25,9 +25,9 @@ _COMPOSE = (
     "prometheus_port",
     "trainers",
 )
-"""What docker-compose.yml reads, and passes to parties under other names."""
+"""Variables that docker-compose.yml reads, and passes to parties under other names."""
 _TOOLS = ("federation_python", "key", "model", "peers_python", "release")
-"""What tests, benchmarks and load tests read."""
+"""Variables that tests, benchmarks and load tests read."""
 
 
 def variable(setting: str) -> str:
@@ -36,8 +36,8 @@ def variable(setting: str) -> str:
 
 
 def mistaken(names: Iterable[str]) -> list[str]:
-    """A sentence for each of the ``names`` of variables that is one of ours by its prefix and that nothing
-    of Leakrange reads, with the nearest that there is."""
+    """Return a sentence for each of the ``names`` of variables that has our prefix but is read by nothing of
+    Leakrange, with the nearest known name."""
     known = {variable(each) for each in {*settings(), *LIBRARY, *_ALIASES, *_COMMAND, *_COMPOSE, *_TOOLS}}
     sentences = []
     for name in sorted(names):

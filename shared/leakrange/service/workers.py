@@ -35,7 +35,8 @@ ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
 
 @dataclass(frozen=True)
 class Worker:
-    """One of the processes behind a port: its number from 0 on, and the folder where they all meet."""
+    """One of the processes behind a port: its number from 0 on, and the folder of the sockets of all
+    workers."""
 
     number: int
     folder: Path
@@ -45,15 +46,15 @@ _me: Worker | None = None
 
 
 def this_worker() -> Worker | None:
-    """The worker that this process is; None where it serves alone."""
+    """Return the worker that this process is; None if it serves alone."""
     return _me
 
 
 @contextmanager
 def listening(host: str, port: int, *, shared: bool = True) -> Iterator[list[socket.socket]]:
-    """Sockets bound to every address of ``host``; other sockets may share them, unless not ``shared``.
+    """Return sockets bound to every address of ``host``; other sockets may share the port if ``shared``.
 
-    Raises `OSError` where somebody else has the port.
+    Raises `OSError` if the port is taken.
     """
     with contextlib.ExitStack() as stack:
         bound = []
@@ -73,8 +74,8 @@ def listening(host: str, port: int, *, shared: bool = True) -> Iterator[list[soc
 def supervise(work: Callable[[], None], count: int) -> int:
     """Run ``work`` in ``count`` workers until SIGTERM or SIGINT, then tell them and wait.
 
-    A worker that dies is replaced. Where one cannot even start for the first time, all are stopped. Returns
-    the exit status: 0, or that of the start that failed. Call it from the main thread.
+    A worker that dies is replaced. If one fails at its first start, all are stopped. Returns the exit status:
+    0, or that of the failed start. Call it from the main thread.
     """
     with TemporaryDirectory(prefix="leakrange-workers-") as folder:
         return _Supervisor(work, Path(folder)).run(count)
@@ -128,7 +129,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def _be(self, worker: Worker, parent: int) -> None:
-        """What the forked process does; it does not return."""
+        """Run the forked process; does not return."""
         global _me
         _me, status = worker, 1
         try:

@@ -1,4 +1,4 @@
-"""What a stored array claims to be: tells a damaged file from a machine that is out of memory."""
+"""The size that a stored array declares: tells a damaged file from a machine that is out of memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DEFLATED = 1040
 
 
 def overstated(content: bytes) -> bool:
-    """Whether npy or npz claims more numbers than its bytes can hold; raises what damaged bytes raise."""
+    """Return whether an npy or npz declares more numbers than its bytes can hold; raises as reading damaged
+    bytes does."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return _claimed(io.BytesIO(content)) > len(content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -32,7 +33,7 @@ def _lies(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
 
 
 def _claimed(stream: IO[bytes]) -> int:
-    """The bytes of an array by its header."""
+    """Return the bytes that an array has by its header."""
     version = np.lib.format.read_magic(stream)
     if version not in HEADERS:
         raise ValueError(f"npy of version {version}")

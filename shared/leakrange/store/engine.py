@@ -117,8 +117,8 @@ def _told_by_postgresql(context: ExceptionContext) -> None:
 
 
 def _away(error: Exception) -> bool:
-    """Whether a connection could not be made because the server is not there: the driver says that in its own
-    words."""
+    """Return whether a connection failed because the server is not there: each driver has its own words for
+    that."""
     if isinstance(error, DBAPIError):
         return error.connection_invalidated
     return isinstance(error, OSError | DatabaseAway) or getattr(error, "sqlstate", None) in NOT_NOW
@@ -149,8 +149,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _write_ahead(connection: Any, cursor: Any) -> None:
-    """Turn the write-ahead log on. Where several open a new file at a time, SQLite refuses all but one of
-    them at once, whatever the ``busy_timeout``: each holds what another would have to wait for."""
+    """Turn the write-ahead log on. If several processes open a new file at a time, SQLite at once refuses all
+    but one, whatever the ``busy_timeout``: each holds a lock that another would wait for."""
     give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:
@@ -163,7 +163,7 @@ def _write_ahead(connection: Any, cursor: Any) -> None:
 
 
 async def _finished(begin: Callable[..., Coroutine[Any, Any, T]], *given: Any, **named: Any) -> T:
-    """The result of ``begin(...)``; a cancellation in the meantime takes effect only after it."""
+    """Return the result of ``begin(...)``; a cancellation in the meantime takes effect only afterwards."""
     work, caller, cancelled = asyncio.ensure_future(begin(*given, **named)), asyncio.current_task(), 0
     assert caller is not None
     while not work.done():
@@ -195,7 +195,8 @@ class Database:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncSession]:
-        """A session in one transaction that may write. Keep it short: on SQLite other writers wait for it."""
+        """Open a session in one transaction that may write. Keep it short: on SQLite other writers wait for
+        it."""
         async with (
             self._turn,
             self._connected(self.engine) as connection,
@@ -207,7 +208,7 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
-        """A session that only reads, from one consistent snapshot on SQLite."""
+        """Open a session that only reads, from one consistent snapshot on SQLite."""
         async with (
             self._connected(self._reader) as connection,
             AsyncSession(connection, expire_on_commit=False) as session,
@@ -217,7 +218,7 @@ class Database:
 
     @asynccontextmanager
     async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-        """A connection that works; a server that restarts is waited for, a short while."""
+        """Open a working connection; waits a short while for a server that restarts."""
         give_up = time.monotonic() + WAIT_FOR
         async with AsyncExitStack() as stack:
             while True:

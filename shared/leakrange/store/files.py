@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from leakrange.store.claims import overstated
 from leakrange.wire.disk import read_regular, room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
+from leakrange.wire.tensors import ONE_READER
 
 __all__ = [
     "FolderStore",
@@ -43,7 +44,7 @@ _UNREADABLE = (
     *(ValueError, EOFError, KeyError, TypeError, NotImplementedError, RuntimeError, OverflowError),
     *(OSError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
 )
-"""What NumPy, zipfile and zlib raise for damaged bytes, besides `MemoryError`; see `_read`."""
+"""Errors of NumPy, zipfile and zlib for damaged bytes, besides `MemoryError`; see `_read`."""
 _SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
 _NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
@@ -60,8 +61,8 @@ class FolderStore:
         self.root = Path(root)
 
     def path(self, name: str) -> Path:
-        """Where ``name`` lies or would lie; raises `InvalidInput` for a name that is not a digest (with
-        suffix, with file)."""
+        """Return the path of ``name``, stored or not; raises `InvalidInput` for a name that is not a digest
+        (with suffix, with file)."""
         if _NAME.fullmatch(name) is None:
             raise InvalidInput(
                 f"{name[:80]!r} names no stored file", hint="names are hex digests, e.g. '<digest>.npy'"
@@ -86,8 +87,8 @@ class FolderStore:
             _sync_folder(target.parent)
 
     def get(self, name: str) -> bytes:
-        """The content; raises `NotFound`, or `DamagedFile` for a symbolic link or what is no file, which is
-        set aside unread with the folder that it is in."""
+        """Return the content; raises `NotFound`, or `DamagedFile` for a symbolic link or anything else that
+        is no file. Such a thing is set aside unread with its folder."""
         self.path(name)
         try:
             return read_regular(self.root, name)
@@ -99,12 +100,12 @@ class FolderStore:
             raise self.damaged(name.partition("/")[0]) from error
 
     def exists(self, name: str) -> bool:
-        """Whether a file or folder is stored under ``name``, whole."""
+        """Return whether a complete file or folder is stored under ``name``."""
         return self.path(name).exists()
 
     def damaged(self, name: str) -> DamagedFile:
-        """Rename the file or folder to ``….damaged``; the error that says so. Where it cannot be renamed, the
-        error asks to delete it."""
+        """Rename the file or folder to ``….damaged``; returns the error that says so. If it cannot be
+        renamed, the error asks to delete it."""
         path = self.path(name)
         aside = path.with_name(f"{path.name}.damaged")
         try:
@@ -135,8 +136,8 @@ def put_array(store: FolderStore, name: str, array: NDArray[Any]) -> None:
 
 
 def get_array(store: FolderStore, name: str) -> NDArray[Any]:
-    """The array; raises `NotFound`, or `DamagedFile` where the content is no npy of numbers, which is then
-    set aside (nothing is unpickled), or `MemoryError` for a whole one that does not fit."""
+    """Return the array; raises `NotFound`, or `DamagedFile` if the content is no npy of numbers, which is
+    then set aside (nothing is unpickled), or `MemoryError` if an undamaged one does not fit in memory."""
     return _read(store, name, _array)
 
 
@@ -148,19 +149,20 @@ def _array(content: bytes) -> NDArray[Any]:
 def _read(store: FolderStore, name: str, read: Callable[[bytes], T]) -> T:
     content = store.get(name)
     try:
-        try:
-            return read(content)
-        except MemoryError:
-            if not overstated(content):
-                raise  # the file is whole, and may not be set aside: there is no memory for it
-            raise ValueError("it claims to be larger than it is") from None
+        with ONE_READER:
+            try:
+                return read(content)
+            except MemoryError:
+                if not overstated(content):
+                    raise  # the file is whole, and may not be set aside: there is no memory for it
+                raise ValueError("it claims to be larger than it is") from None
     except _UNREADABLE as error:
         raise store.damaged(name) from error
 
 
 def joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
-    """Chunks in order, each the mean of its draws: float32 (samples, ...). Raises `NotFound` for a missing
-    one, `InvalidInput` for such as do not fit together."""
+    """Join chunks in order, each the mean of its draws: float32 (samples, ...). Raises `NotFound` if one is
+    missing, `InvalidInput` if they do not fit together."""
     parts = []
     for draws in chunks:
         arrays = [get_array(store, f"{identity}.npy") for identity in draws]
@@ -173,7 +175,7 @@ def joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
 
 
 def get_record(models: FolderStore, artifact: str) -> dict[str, Any]:
-    """The record of the training of a model or a defence. Raises `NotFound` where none is stored."""
+    """Return the record of the training of a model or a defence. Raises `NotFound` if none is stored."""
     record: dict[str, Any] = orjson.loads(models.get(f"{artifact}/training.json"))
     return record
 
@@ -186,8 +188,8 @@ def put_arrays(store: FolderStore, name: str, arrays: Mapping[str, NDArray[Any]]
 
 
 def get_arrays(store: FolderStore, name: str) -> dict[str, NDArray[Any]]:
-    """The named arrays; raises `NotFound`, or `DamagedFile` where the content is no npz of numbers, which is
-    then set aside (nothing is unpickled)."""
+    """Return the named arrays; raises `NotFound`, or `DamagedFile` if the content is no npz of numbers, which
+    is then set aside (nothing is unpickled)."""
     return _read(store, name, _arrays)
 
 
@@ -199,8 +201,8 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def whole(store: FolderStore, name: str) -> bool:
-    """Whether that npy or npz is stored and can be read. One that cannot is set aside, so that it is made
-    again."""
+    """Return whether that npy or npz is stored and can be read. An unreadable one is set aside, so that it is
+    made again."""
     if not store.exists(name):
         return False
     try:

@@ -20,8 +20,8 @@ async def insert_new(
     rows: Sequence[dict[str, Any]],
     unique: Sequence[InstrumentedAttribute[Any]],
 ) -> int:
-    """Insert the rows whose ``unique`` columns are not taken; the others are left as they are. Returns how
-    many were new."""
+    """Insert the rows whose ``unique`` columns are not taken; the others stay unchanged. Returns how many
+    were new."""
     if not rows:
         return 0
     insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert

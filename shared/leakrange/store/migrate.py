@@ -21,8 +21,8 @@ _LOCK = 0x1EA4  # any number that only we use: the key of the advisory lock
 
 
 def locate() -> Path:
-    """The folder of migrations: LEAKRANGE_MIGRATIONS, else inside the package, else ``infra/migrations`` of
-    the source checkout.
+    """Return the folder of migrations: LEAKRANGE_MIGRATIONS, else inside the package, else
+    ``infra/migrations`` of the source checkout.
 
     Raises `FileNotFoundError`, which says what to set.
     """
@@ -38,7 +38,7 @@ def locate() -> Path:
 
 
 def configuration(connection: Connection | None = None) -> Config:
-    """Alembic's configuration, bound to ``connection`` where one is given."""
+    """Return Alembic's configuration, bound to ``connection`` if given."""
     config = Config()
     config.set_main_option("script_location", str(locate()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.store.insert import insert_new
-from leakrange.store.tables import Model, now
+from leakrange.store.tables import ModelRow, now
 from leakrange.wire.errors import NotFound
 
 __all__ = ["Models"]
@@ -24,13 +24,13 @@ NEWEST = 20
 
 
 class Models:
-    """Models by digest; what was recorded first stands, since the same recipe gives the same model."""
+    """Models by digest; the first record of each stands, since the same recipe gives the same model."""
 
     def __init__(self, session: AsyncSession) -> None:
         self.session = session
 
     async def add(self, recipe: TrainingRecipe, figures: dict[str, Any]) -> bool:
-        """Record a trained model; False where it is recorded already. ``figures`` are what its training
+        """Record a trained model; False if it is recorded already. ``figures`` are what its training
         reached."""
         row = {
             "digest": recipe.digest(),
@@ -41,38 +41,40 @@ class Models:
             "figures": figures,
             "created": now(),
         }
-        return await insert_new(self.session, Model, [row], (Model.digest,)) == 1
+        return await insert_new(self.session, ModelRow, [row], (ModelRow.digest,)) == 1
 
-    async def get(self, digest: str) -> Model:
+    async def get(self, digest: str) -> ModelRow:
         """The model of that digest; raises `NotFound`."""
-        model = await self.session.get(Model, digest)
+        model = await self.session.get(ModelRow, digest)
         if model is None:
             raise NotFound(f"no model {digest!r} was trained here")
         return model
 
-    async def page(self, *, limit: int = 100, offset: int = 0) -> Sequence[Model]:
+    async def page(self, *, limit: int = 100, offset: int = 0) -> Sequence[ModelRow]:
         """Up to ``limit`` models, newest first."""
-        query = select(Model).order_by(Model.created.desc(), Model.digest).limit(limit).offset(offset)
+        query = (
+            select(ModelRow).order_by(ModelRow.created.desc(), ModelRow.digest).limit(limit).offset(offset)
+        )
         return (await self.session.scalars(query)).all()
 
     async def known(self, digests: Collection[str]) -> set[str]:
-        """Those of the digests whose models are recorded."""
-        found: set[str] = set()
+        """Return those of the digests whose models are recorded."""
+        recorded: set[str] = set()
         wanted = sorted(digests)
         for start in range(0, len(wanted), PARAMETERS):
-            some = Model.digest.in_(wanted[start : start + PARAMETERS])
-            found |= set((await self.session.scalars(select(Model.digest).where(some))).all())
-        return found
+            some = ModelRow.digest.in_(wanted[start : start + PARAMETERS])
+            recorded |= set((await self.session.scalars(select(ModelRow.digest).where(some))).all())
+        return recorded
 
     async def like(self, kinds: Collection[tuple[str, str]]) -> list[tuple[TrainingRecipe, float]]:
-        """Of each pair of data set and behaviour the newest models: how each was trained, and in how many
-        seconds. Those that another version of Leakrange trained are left out where it had other recipes."""
-        found = []
+        """Return the newest models of each pair of data set and behaviour: how each was trained, and in how
+        many seconds. Models of another version of Leakrange with other recipes are left out."""
+        trainings = []
         for data, behaviour in sorted(kinds):
-            same = (Model.data == data, Model.behaviour == behaviour)
-            query = select(Model).where(*same).order_by(Model.created.desc()).limit(NEWEST)
+            same = (ModelRow.data == data, ModelRow.behaviour == behaviour)
+            query = select(ModelRow).where(*same).order_by(ModelRow.created.desc()).limit(NEWEST)
             for model in (await self.session.scalars(query)).all():
                 with suppress(ValidationError, KeyError):
                     recipe = TrainingRecipe.model_validate(model.recipe)
-                    found.append((recipe, float(model.figures["seconds"])))
-        return found
+                    trainings.append((recipe, float(model.figures["seconds"])))
+        return trainings

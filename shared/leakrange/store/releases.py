@@ -1,4 +1,4 @@
-"""Stored releases as a fit reads them, and what many fits need, made once."""
+"""Stored releases as a fit reads them, and arrays that many fits share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["StoredReleases"]
 
 
 class StoredReleases:
-    """Those of a ``store``; see `leakrange.attacks.kinds.kind.Releases`. What is made once is made again for
-    a fit of other ``versions``."""
+    """Releases of a ``store``; see `leakrange.attacks.kinds.kind.ReleaseStore`. Shared arrays are made again
+    for a fit of other ``versions``."""
 
     def __init__(self, store: FolderStore, versions: Mapping[str, int] | None = None) -> None:
         self._store, self._versions = store, dict(versions or {})
@@ -33,8 +33,8 @@ class StoredReleases:
     def once(
         self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
     ) -> Mapping[str, NDArray[Any]]:
-        """The arrays under that name, which are made where they are missing or damaged. Of several processes
-        that need them one makes them; where that one dies, another."""
+        """Return the arrays under that name, and make them if they are missing or damaged. Of several
+        processes that need them one makes them; if it dies, another does."""
         if self._versions:
             name = digest([name, self._versions])
         file = f"{name}.npz"
@@ -51,7 +51,7 @@ class StoredReleases:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """One process at a time; the lock of one that dies is free."""
+    """Let one process at a time in; a process that dies frees its lock."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "w") as file:

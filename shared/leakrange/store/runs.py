@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.tables import Run, now
+from leakrange.store.tables import RunRow, now
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.runs import State
 
-__all__ = ["FINAL", "Runs"]
+__all__ = ["FINAL", "RunStore"]
 
 FINAL: frozenset[State] = frozenset({"done", "failed", "cancelled"})
 _FROM: dict[State, tuple[State, ...]] = {
@@ -25,7 +25,7 @@ _FROM: dict[State, tuple[State, ...]] = {
 }
 
 
-class Runs:
+class RunStore:
     """Runs by id. Ids begin with the UTC time of creation, so that they sort and a person can tell them
     apart."""
 
@@ -41,10 +41,10 @@ class Runs:
         plan: dict[str, Any] | None = None,
         environment: dict[str, Any] | None = None,
         origin: str | None = None,
-    ) -> Run:
+    ) -> RunRow:
         """Add a queued run; ``origin`` is the run that its scenario was taken from."""
         created = now()
-        run = Run(
+        run = RunRow(
             id=f"{created:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
             name=name,
             scenario_yaml=scenario_yaml,
@@ -58,9 +58,9 @@ class Runs:
         await self.session.flush()
         return run
 
-    async def get(self, run_id: str) -> Run:
+    async def get(self, run_id: str) -> RunRow:
         """The run, without its plan; raises `NotFound`."""
-        run = await self.session.get(Run, run_id)
+        run = await self.session.get(RunRow, run_id)
         if run is None:
             raise NotFound(f"there is no run {run_id!r}", hint="GET /v1/runs lists the runs")
         return run
@@ -68,54 +68,58 @@ class Runs:
     async def plan(self, run_id: str) -> dict[str, Any] | None:
         """The plan that was stored with the run; raises `NotFound`."""
         await self.get(run_id)
-        return await self.session.scalar(select(Run.plan).where(Run.id == run_id))
+        return await self.session.scalar(select(RunRow.plan).where(RunRow.id == run_id))
 
     async def under_load(self, run_id: str) -> bool:
-        """Whether users under load asked in the run, by its plan; raises `NotFound`."""
+        """Return whether the run had load users, by its plan; raises `NotFound`."""
         await self.get(run_id)
-        return await self.session.scalar(select(Run.plan["load"]).where(Run.id == run_id)) is not None
+        return await self.session.scalar(select(RunRow.plan["load"]).where(RunRow.id == run_id)) is not None
 
-    async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[Run], str | None]:
-        """Newest first: up to ``limit`` runs older than run ``after``, and the ``after`` of the next page
-        (None: no more).
+    async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[RunRow], str | None]:
+        """Return up to ``limit`` runs, newest first, older than run ``after``, and the ``after`` of the next
+        page (None: no more).
 
-        Raises `InvalidInput` where ``after`` names no run.
+        Raises `InvalidInput` if ``after`` names no run.
         """
-        query = select(Run).order_by(Run.created.desc(), Run.id.desc()).limit(limit + 1)
+        query = select(RunRow).order_by(RunRow.created.desc(), RunRow.id.desc()).limit(limit + 1)
         if after is not None:
-            last = await self.session.get(Run, after)
+            last = await self.session.get(RunRow, after)
             if last is None:
                 raise InvalidInput(f"'after' names no run: {after!r}", hint="take it from the previous page")
-            query = query.where(tuple_(Run.created, Run.id) < tuple_(last.created, last.id))
+            query = query.where(tuple_(RunRow.created, RunRow.id) < tuple_(last.created, last.id))
         rows = (await self.session.scalars(query)).all()
         return rows[:limit], rows[limit - 1].id if len(rows) > limit else None
 
     async def taken_from(self, run_ids: Collection[str]) -> dict[str, list[str]]:
-        """For each of these runs the runs whose scenarios were taken from it, oldest first."""
-        found: dict[str, list[str]] = {run_id: [] for run_id in run_ids}
-        query = select(Run.origin, Run.id).where(Run.origin.in_(run_ids)).order_by(Run.created, Run.id)
+        """Return for each of these runs the runs whose scenarios were copied from it, oldest first."""
+        successors: dict[str, list[str]] = {run_id: [] for run_id in run_ids}
+        query = (
+            select(RunRow.origin, RunRow.id)
+            .where(RunRow.origin.in_(run_ids))
+            .order_by(RunRow.created, RunRow.id)
+        )
         for origin, run_id in (await self.session.execute(query)).all():
-            found[str(origin)].append(run_id)
-        return found
+            successors[str(origin)].append(run_id)
+        return successors
 
-    async def unfinished(self) -> Sequence[Run]:
-        """The runs that a starting controller has to continue, oldest first."""
-        query = select(Run).where(Run.state.not_in(FINAL)).order_by(Run.created, Run.id)
+    async def unfinished(self) -> Sequence[RunRow]:
+        """Return the runs that a starting controller has to continue, oldest first."""
+        query = select(RunRow).where(RunRow.state.not_in(FINAL)).order_by(RunRow.created, RunRow.id)
         return (await self.session.scalars(query)).all()
 
     async def tally(self) -> dict[State, int]:
-        """How many runs are in each state; none of a state that no run is in."""
-        query = select(Run.state, func.count()).group_by(Run.state)
+        """Count the runs by state; a state without runs is absent."""
+        query = select(RunRow.state, func.count()).group_by(RunRow.state)
         return {row[0]: row[1] for row in await self.session.execute(query)}
 
     async def move(self, run_id: str, to: State, *, error: str | None = None) -> bool:
-        """Move a run on; True if this call did it, False where it is not in a state that leads there (so
-        a repetition changes nothing).
+        """Move a run on; True if this call did it, False if its state does not lead there (so a repetition
+        changes nothing).
 
         Stamps ``started`` and ``finished``; ``seconds`` is the time between them. A finished run never
         moves again.
         """
-        run = await self.session.get(Run, run_id, with_for_update=True, populate_existing=True)
+        run = await self.session.get(RunRow, run_id, with_for_update=True, populate_existing=True)
         if run is None or run.state not in _FROM[to]:
             return False
         run.state = to

@@ -11,22 +11,22 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.store.insert import insert_new
 from leakrange.store.runs import FINAL
-from leakrange.store.tables import Run, Served
+from leakrange.store.tables import RunRow, ServedRow
 
-__all__ = ["ServedModels", "Unused"]
+__all__ = ["ServedModelStore", "Unused"]
 
 
 @dataclass(frozen=True)
 class Unused:
-    """A model that only finished runs wanted: its name, the behaviour of its provider, and when the last of
-    these runs ended."""
+    """A served model that no unfinished run needs: its name, the behaviour of its provider, and when the last
+    of its runs ended."""
 
     model: str
     plays: str
     since: datetime
 
 
-class ServedModels:
+class ServedModelStore:
     """Models by the name that they are served under."""
 
     def __init__(self, session: AsyncSession) -> None:
@@ -35,23 +35,24 @@ class ServedModels:
     async def add(self, run_id: str, model: str, plays: str) -> None:
         """Note that the run wants the model; noting it again changes nothing."""
         row = {"run_id": run_id, "model": model, "plays": plays}
-        await insert_new(self.session, Served, [row], (Served.run_id, Served.model))
+        await insert_new(self.session, ServedRow, [row], (ServedRow.run_id, ServedRow.model))
 
     async def unused(self, model: str | None = None) -> Sequence[Unused]:
-        """Models that no unfinished run wants, the longest unused first; only ``model``, where given."""
-        ended = func.max(Run.finished)
+        """Return the models that no unfinished run needs, the longest unused first; only ``model``, if
+        given."""
+        ended = func.max(RunRow.finished)
         query = (
-            select(Served.model, Served.plays, ended)
-            .join(Run, Run.id == Served.run_id)
-            .group_by(Served.model, Served.plays)
-            .having(func.sum(case((Run.state.in_(FINAL), 0), else_=1)) == 0)
-            .order_by(ended, Served.model)
+            select(ServedRow.model, ServedRow.plays, ended)
+            .join(RunRow, RunRow.id == ServedRow.run_id)
+            .group_by(ServedRow.model, ServedRow.plays)
+            .having(func.sum(case((RunRow.state.in_(FINAL), 0), else_=1)) == 0)
+            .order_by(ended, ServedRow.model)
         )
         if model is not None:
-            query = query.where(Served.model == model)
+            query = query.where(ServedRow.model == model)
         rows = await self.session.execute(query)
         return [Unused(name, plays, since) for name, plays, since in rows if since is not None]
 
     async def remove(self, model: str) -> None:
         """Note that the model is no longer served for any run."""
-        await self.session.execute(delete(Served).where(Served.model == model))
+        await self.session.execute(delete(ServedRow).where(ServedRow.model == model))

@@ -19,8 +19,8 @@ LEAST = 64 * 2**10
 
 
 def raise_told(path: Path, context: ExceptionContext) -> None:
-    """SQLAlchemy's ``handle_error`` for the database file at ``path``: raises `StorageFull` for a full disk,
-    and `Unavailable` for a damaged file; any other error stays as it is."""
+    """Handle SQLAlchemy's ``handle_error`` event for the database file at ``path``: raises `StorageFull` for
+    a full disk, and `Unavailable` for a damaged file; any other error passes."""
     error = context.original_exception
     name = getattr(error, "sqlite_errorname", None) or ""
     if name.startswith(DAMAGED):
@@ -31,7 +31,8 @@ def raise_told(path: Path, context: ExceptionContext) -> None:
 
 
 def _damaged(path: Path, reason: str) -> Unavailable:
-    """The error of a file that SQLite cannot read. It stays there, since nothing else has its content."""
+    """Return the error for a file that SQLite cannot read. The file stays, since nothing else has its
+    content."""
     return Unavailable(
         f"the database {path} is damaged: {reason}",
         hint=f"stop the range, put a copy in its place or move it away (with {path.name}-wal and -shm, if"

@@ -26,25 +26,23 @@ from leakrange.jobs.audits import AuditState
 from leakrange.wire.runs import State
 
 __all__ = [
-    "Audit",
+    "AuditRow",
     "Base",
-    "Event",
+    "EventRow",
     "Instant",
-    "Job",
-    "JobKind",
+    "JobRow",
     "JobState",
-    "LedgerEntry",
-    "Load",
-    "Model",
-    "Run",
-    "Served",
-    "Trial",
-    "Truth",
+    "LedgerRow",
+    "LoadRow",
+    "ModelRow",
+    "RunRow",
+    "ServedRow",
+    "TrialRow",
+    "TruthRow",
     "now",
 ]
 
 JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
-JobKind = Literal["train", "stream", "probe", "fit", "audit"]
 
 
 def now() -> datetime:
@@ -60,13 +58,13 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """To the database, in UTC; a naive time is refused, since nobody knows what it means."""
+        """Convert a value for the database, to UTC; a naive time is refused as ambiguous."""
         if value is not None and value.tzinfo is None:
             raise ValueError("times are stored with their zone: use leakrange.store.tables.now()")
         return value.astimezone(UTC) if value is not None else None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """From the database, aware."""
+        """Convert a value from the database to an aware time."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -90,10 +88,10 @@ class Base(DeclarativeBase):
         }
     )
     # JSON, not JSONB: a scenario keeps the order in which its author named the parties.
-    type_annotation_map = {dict[str, Any]: JSON, list[int]: JSON, datetime: Instant}  # noqa: RUF012
+    type_annotation_map = {dict[str, Any]: JSON, list[int]: JSON, datetime: Instant}
 
 
-class Run(Base):
+class RunRow(Base):
     """One execution of a scenario. ``events`` counts its events; the row is locked while one is
     numbered."""
 
@@ -123,13 +121,13 @@ class Run(Base):
     events: Mapped[int] = mapped_column(Integer, default=0)
 
 
-class Job(Base):
-    """One piece of work of a run. ``identity`` is the same for the same work in any run."""
+class JobRow(Base):
+    """One step of a run. ``identity`` is the same for the same work in any run, ``kind`` names the kind of
+    step (`leakrange.jobs.step`)."""
 
     __tablename__ = "jobs"
     __table_args__ = (
         _one_of("state", JobState),
-        _one_of("kind", JobKind),
         UniqueConstraint("run_id", "identity"),
         Index(None, "identity"),
         Index(None, "run_id", "state"),
@@ -138,7 +136,7 @@ class Job(Base):
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     identity: Mapped[str] = mapped_column(String(128))
-    kind: Mapped[JobKind] = mapped_column(String(16))
+    kind: Mapped[str] = mapped_column(String(16))
     payload: Mapped[dict[str, Any]]
     state: Mapped[JobState] = mapped_column(String(16), default="pending")
     attempts: Mapped[int] = mapped_column(Integer, default=0)
@@ -148,7 +146,7 @@ class Job(Base):
     error: Mapped[str | None] = mapped_column(Text)
 
 
-class Trial(Base):
+class TrialRow(Base):
     """One cell of a run's matrix: ``result`` is a `leakrange.scenario.results.TrialResult`."""
 
     __tablename__ = "trials"
@@ -160,8 +158,8 @@ class Trial(Base):
     result: Mapped[dict[str, Any]]
 
 
-class Truth(Base):
-    """What edge clients registered of one upload: labels per attribute (-1 where unknown) and the decisions
+class TruthRow(Base):
+    """What edge clients registered for one upload: labels per attribute (-1 where unknown) and the decisions
     they got."""
 
     __tablename__ = "truths"
@@ -176,7 +174,7 @@ class Truth(Base):
     sent_bytes: Mapped[int] = mapped_column(Integer, default=0)
 
 
-class Event(Base):
+class EventRow(Base):
     """One event of a run's stream; ``seq`` counts from 1 without a gap."""
 
     __tablename__ = "events"
@@ -190,7 +188,7 @@ class Event(Base):
     at: Mapped[datetime] = mapped_column(default=now)
 
 
-class Model(Base):
+class ModelRow(Base):
     """A trained model that any run may use again: ``digest`` names its artifact, ``figures`` are what
     training reached."""
 
@@ -205,9 +203,9 @@ class Model(Base):
     created: Mapped[datetime] = mapped_column(default=now)
 
 
-class Served(Base):
-    """That a provider serves ``model``, under this name, because a run wants it; ``plays`` is the behaviour
-    of that provider. Gone as soon as the model is withdrawn."""
+class ServedRow(Base):
+    """Record that a provider serves ``model`` under this name for a run; ``plays`` is the behaviour of that
+    provider. Gone as soon as the model is withdrawn."""
 
     __tablename__ = "served"
     __table_args__ = (UniqueConstraint("run_id", "model"), Index(None, "model"))
@@ -218,7 +216,7 @@ class Served(Base):
     plays: Mapped[str] = mapped_column(String(128))
 
 
-class LedgerEntry(Base):
+class LedgerRow(Base):
     """The proxy's account of one API key of a run, as last seen: samples allowed, answered, and distinct
     ones among them."""
 
@@ -235,8 +233,8 @@ class LedgerEntry(Base):
     seen: Mapped[datetime] = mapped_column(default=now)
 
 
-class Load(Base):
-    """What one load test saw in a run: a `leakrange.scenario.under_load.LoadPart`, as last told."""
+class LoadRow(Base):
+    """Results of one load test in a run: the last `leakrange.scenario.under_load.LoadPart`."""
 
     __tablename__ = "loads"
     __table_args__ = (UniqueConstraint("run_id", "part"),)
@@ -247,7 +245,7 @@ class Load(Base):
     seen: Mapped[dict[str, Any]]
 
 
-class Audit(Base):
+class AuditRow(Base):
     """One audit of a model: the ``request`` as it came, without its API key once it is over, and how it
     ended: a ``verdict`` (`leakrange.jobs.verdict.Verdict`), or the ``problem`` for which there is none."""
 

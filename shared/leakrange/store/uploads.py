@@ -1,4 +1,4 @@
-"""What is stored of sessions of uploads, and everything known about a stream of them."""
+"""Stored sessions of uploads, and everything known about a stream of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["put_session", "read_uploads", "reconstructed_as", "session_stored"]
 
 
 def reconstructed_as(identity: str) -> str:
-    """The name under which the samples are stored that a provider reconstructed from a session's releases.
-    They are large, and only their own judge reads them."""
+    """Return the name under which the samples are stored that a provider reconstructed from a session's
+    releases. They are large, and only their own judge reads them."""
     return digest(["reconstructed", identity])
 
 
 def session_stored(releases: FolderStore, identity: str) -> bool:
-    """Whether everything of a session is stored, and can be read."""
+    """Return whether all files of a session are stored and readable."""
     if not all(whole(releases, f"{identity}.{kind}") for kind in ("npy", "npz")):
         return False
     samples = "reconstructed" in get_arrays(releases, f"{identity}.npz")
@@ -40,8 +40,8 @@ def put_session(
     inferred: tuple[Any, Any] | None = None,
     samples: NDArray[np.floating] | None = None,
 ) -> None:
-    """Store a session: the ``values`` (B, ...) that arrived, the ``decisions`` on them, and what the
-    provider's decoder made of them: classes and scores, or ``samples``."""
+    """Store a session: the ``values`` (B, ...) that arrived, the ``decisions`` on them, and the output of the
+    provider's decoder: classes and scores, or ``samples``."""
     extra = {"decisions": np.asarray(decisions, dtype=np.int64)}
     if inferred is not None:
         classes, scores = inferred
@@ -62,8 +62,8 @@ def read_uploads(
     heads: Sequence[int],
     releases: FolderStore,
 ) -> Uploaded:
-    """The stream whose uploads were stored under these ``identities``, in order, with the ``truths`` about
-    their users. ``release`` is what their values are, after all defences. ``heads`` are the numbers of
+    """Read the stream whose uploads were stored under these ``identities``, in order, with the ``truths``
+    about their users. ``release`` is what their values are, after all defences. ``heads`` are the numbers of
     classes of what the model is asked for."""
     intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
     inferred = None

@@ -4,9 +4,9 @@
 A trace goes over HTTP in the header ``traceparent`` (W3C Trace Context), and by the same name in messages to
 the fleet. No other header of tracing is sent or read: ``tracestate`` and ``baggage`` could hold anything.
 
-What a proxy or a provider is sent begins a trace of its own (`outward`). The id is random, and no two
-requests share one, so it tells nobody whose request it is, or of which run; the link to what caused it stays
-with who asks. Only parties of the operator get the trace of a run (`inward`).
+A request to a proxy or a provider begins a trace of its own (`outward`). The id is random, and no two
+requests share one, so it tells nobody whose request it is, or of which run; the link to its cause stays with
+the sender. Only parties of the operator get the trace of a run (`inward`).
 """
 
 from __future__ import annotations
@@ -48,37 +48,39 @@ def use(spans: Spans | None) -> None:
 
 
 def on() -> bool:
-    """Whether it is on."""
+    """Return whether tracing is on."""
     return _spans is not None
 
 
 def span(name: str, **attributes: Value) -> AbstractContextManager[None]:
-    """A step of what is being done."""
+    """Open a span for a step of the present work."""
     return _NOTHING if _spans is None else _spans.child(name, attributes)
 
 
 def root(name: str, **attributes: Value) -> AbstractContextManager[None]:
-    """Something that was begun by what is being done, and goes on by itself: a trace of its own."""
+    """Open a trace of its own for work that the present work begins and that goes on by itself."""
     return _NOTHING if _spans is None else _spans.root(name, attributes)
 
 
 def outward(name: str, **attributes: Value) -> AbstractContextManager[None]:
-    """What is asked of a proxy or a provider: a trace of its own, which every call in the block carries."""
+    """Open a trace of its own for requests to a proxy or a provider; every call in the block carries it."""
     return _NOTHING if _spans is None else _spans.root(name, attributes, carries=True)
 
 
 def inward(name: str, **attributes: Value) -> AbstractContextManager[None]:
-    """What is asked of a party that may know of the run: every call in the block carries this trace."""
+    """Open a span in which every call carries this trace: for requests to parties that may know of the
+    run."""
     return _NOTHING if _spans is None else _spans.child(name, attributes, carries=True)
 
 
 def call(method: str, url: str) -> AbstractContextManager[Mapping[str, str]]:
-    """A request over HTTP, and the headers to send with it; `outward`, unless it is part of such a block."""
+    """Open a span for a request over HTTP, and yield the headers to send with it; `outward`, unless in such a
+    block."""
     return _NOTHING_TO_SEND if _spans is None else _spans.call(method, url)
 
 
 def carried() -> Mapping[str, str]:
-    """The header that continues this trace elsewhere; none where there is no trace."""
+    """Return the header that continues this trace elsewhere; none without a trace."""
     return _NO_HEADERS if _spans is None else _spans.carried()
 
 
@@ -88,8 +90,7 @@ def received(
     kind: Literal["server", "consumer", "internal"] = "internal",
     **attributes: Value,
 ) -> AbstractContextManager[None]:
-    """What somebody else began, as ``traceparent`` tells; a trace of its own where that is missing or
-    nonsense."""
+    """Continue the trace that ``traceparent`` names; begin a new one if that is missing or malformed."""
     return _NOTHING if _spans is None else _spans.received(name, traceparent, kind, attributes)
 
 
@@ -106,5 +107,5 @@ def note(**attributes: Value) -> None:
 
 
 def trace_id() -> str | None:
-    """The id of this trace, 32 hexadecimal characters; None where there is none."""
+    """Return the id of this trace, 32 hexadecimal characters; None if there is none."""
     return None if _spans is None else _spans.trace_id()

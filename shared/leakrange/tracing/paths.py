@@ -19,11 +19,11 @@ _CHOSEN: Mapping[str, str] = {
     "limits": "{limit}",
     "in": "{login}",
 }
-"""What stands for the name behind each of these parts of a path."""
+"""The placeholder of the name behind each of these parts of a path."""
 
 
 def pattern(path: str) -> str:
-    """A path without the names that users choose: ``/v1/models/digits/logits`` is
+    """Replace the names that users choose in a path: ``/v1/models/digits/logits`` becomes
     ``/v1/models/{model}/logits``."""
     parts = path.split("/")
     behind = zip(("", *parts), parts, strict=False)

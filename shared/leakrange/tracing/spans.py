@@ -1,4 +1,5 @@
-"""What `leakrange.tracing` does where it is on. Imported by nobody else: it needs OpenTelemetry."""
+"""The implementation of `leakrange.tracing` when it is on. Nothing else imports it: it needs
+OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _carries: ContextVar[bool] = ContextVar("leakrange_trace_carries", default=False
 
 
 class Spans:
-    """Spans of one process. One that ``passes_on`` what it receives, as a proxy does, carries each trace that
-    it is sent to whom it asks."""
+    """Spans of one process. With ``passes_on``, as at a proxy, the traces that it receives go on with its own
+    calls."""
 
     def __init__(
         self, tracer: Tracer, *, passes_on: bool = False, flush: Callable[[], object] = lambda: None
@@ -80,7 +81,7 @@ class Spans:
             name,
             attributes,
             kind=_KINDS[kind],
-            parent=_told(traceparent),
+            parent=_remote_context(traceparent),
             links=_here(),
             carries=self._passes_on,
         )
@@ -116,14 +117,14 @@ class Spans:
                 _carries.reset(before)
 
 
-def _told(traceparent: str | None) -> Context:
-    """The context that a header names, and no other of its fields: not whether to record, either, by which a
-    provider could tell clients apart."""
+def _remote_context(traceparent: str | None) -> Context:
+    """Return the context with the ids of a header and no other field: not the flag whether to record, either,
+    by which a provider could tell clients apart."""
     carrier = {} if traceparent is None else {"traceparent": traceparent}
-    told = trace.get_current_span(_PROPAGATOR.extract(carrier, Context())).get_span_context()
-    if not told.is_valid:
+    remote = trace.get_current_span(_PROPAGATOR.extract(carrier, Context())).get_span_context()
+    if not remote.is_valid:
         return Context()
-    sampled = SpanContext(told.trace_id, told.span_id, True, TraceFlags(TraceFlags.SAMPLED))
+    sampled = SpanContext(remote.trace_id, remote.span_id, True, TraceFlags(TraceFlags.SAMPLED))
     return trace.set_span_in_context(NonRecordingSpan(sampled), Context())
 
 

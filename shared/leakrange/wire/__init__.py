@@ -1,2 +1,2 @@
-"""What goes over HTTP: schemas, tensor encoding, problem details, the clients. Imports no deep learning
-framework."""
+"""Everything that goes over HTTP: schemas, tensor encoding, problem details, the clients. Imports no deep
+learning framework."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, HttpUrl, model_validator
 
+from leakrange.strict import Strict
 from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
 from leakrange.wire.schemas import Name
 
@@ -52,17 +53,17 @@ def _known(endpoint: str) -> str:
 Endpoint = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(ENDPOINTS)})]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+class _Finite(Strict):
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
-class PolicyBody(_Strict):
+class PolicyBody(_Finite):
     """A chain of output defences, e.g. ``[{"round": {"decimals": 1}}, "argmax"]``; empty changes nothing."""
 
     chain: list[Any] = Field(max_length=64)
 
 
-class Policy(_Strict):
+class Policy(_Finite):
     """A policy; ``digest`` names the chain in whichever way it was written."""
 
     name: Name
@@ -72,13 +73,13 @@ class Policy(_Strict):
     """Whether asking again gives the same answer."""
 
 
-class Policies(_Strict):
+class Policies(_Finite):
     """All policies."""
 
     policies: list[Policy]
 
 
-class BindingBody(_Strict):
+class BindingBody(_Finite):
     """Whose requests a policy holds for. What is left out matches all; the most specific binding wins:
     key, model and endpoint; key and model; key; model and endpoint; model; none of them (the default)."""
 
@@ -97,7 +98,7 @@ class BindingBody(_Strict):
         return self
 
 
-class Bindings(_Strict):
+class Bindings(_Finite):
     """All bindings."""
 
     bindings: list[BindingBody]
@@ -122,7 +123,7 @@ class ShadowFigures(BindingBody):
     """Requests that it was too slow for."""
 
 
-class ShadowList(_Strict):
+class ShadowList(_Finite):
     """All shadows."""
 
     shadows: list[ShadowFigures]
@@ -134,26 +135,26 @@ def _plain(url: HttpUrl) -> HttpUrl:
     return url
 
 
-class RouteBody(_Strict):
+class RouteBody(_Finite):
     """Base URL of the provider that serves a model."""
 
     upstream: Annotated[HttpUrl, AfterValidator(_plain)]
 
 
-class Route(_Strict):
+class Route(_Finite):
     """Where requests for a model go."""
 
     model: Name
     upstream: str
 
 
-class Routes(_Strict):
+class Routes(_Finite):
     """All routes."""
 
     routes: list[Route]
 
 
-class KeyRequest(_Strict):
+class KeyRequest(_Finite):
     """A new API key. ``budget`` None: unlimited. ``models`` None: all. ``endpoints`` None: all; but where a
     policy holds, neither ``artifact`` nor the list of the ``gallery``, which no policy can transform."""
 
@@ -177,7 +178,7 @@ class KeyRequest(_Strict):
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""
 
 
-class KeyChange(_Strict):
+class KeyChange(_Finite):
     """What changes of a key; what is left out stays, null stands for all as in a new key. Revoking is for
     good."""
 
@@ -191,7 +192,7 @@ class KeyChange(_Strict):
     revoked: Literal[True] | None = None
 
 
-class Account(_Strict):
+class Account(_Finite):
     """A key and its ledger, in samples where not said otherwise."""
 
     id: str
@@ -232,7 +233,7 @@ class NewKey(Account):
     key: str
 
 
-class Accounts(_Strict):
+class Accounts(_Finite):
     """All keys."""
 
     keys: list[Account]

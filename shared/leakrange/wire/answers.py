@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from leakrange.wire.errors import LeakrangeError, UpstreamFailed
 from leakrange.wire.tensors import media_type
 
-__all__ = ["Answer", "raise_problem"]
+__all__ = ["Answer", "raise_problem", "read"]
+
+Schema = TypeVar("Schema", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -23,17 +26,27 @@ class Answer:
 
 
 def _by_slug() -> dict[str, type[LeakrangeError]]:
-    found: dict[str, type[LeakrangeError]] = {}
+    errors: dict[str, type[LeakrangeError]] = {}
     pending: list[type[LeakrangeError]] = [LeakrangeError]
     while pending:
         kind = pending.pop()
-        found[kind.slug] = kind
+        errors[kind.slug] = kind
         pending += kind.__subclasses__()
-    return found
+    return errors
+
+
+def read(schema: type[Schema], answer: Answer) -> Schema:
+    """Read the body of an answer; raises `UpstreamFailed` if it is no ``schema``."""
+    try:
+        return schema.model_validate_json(answer.body)
+    except ValidationError as error:
+        raise UpstreamFailed(
+            f"the answer is no {schema.__name__}", hint="is this a range of the same version?"
+        ) from error
 
 
 def raise_problem(answer: Answer) -> None:
-    """Raise the error that a problem answer describes (or one of its status); return for any answer of
+    """Raise the error that a problem answer describes (or one of its status); return if the answer is a
     success.
 
     A redirect is not followed, since it could lead a key elsewhere: it is `UpstreamFailed`.

@@ -1,4 +1,4 @@
-"""One HTTP call: raises what a problem answer describes, and retries temporary failures."""
+"""Makes one HTTP call: raises the error that a problem answer describes, and retries temporary failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tries:
     """The Unix time by which the try in flight is over; None where no such try is known."""
 
     def after(self, error: Exception, most: int) -> Tries | None:
-        """The count after a temporary failure with ``error``; None where that was the last of ``most``
+        """Return the count after a temporary failure with ``error``; None if that was the last of ``most``
         attempts."""
         if isinstance(error, InFlight) and most > 1:
             now = time.time()
@@ -61,12 +61,12 @@ async def call(
     headers: dict[str, str] | None = None,
     attempts: int = 1,
 ) -> Answer:
-    """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are
-    tried ``attempts`` times. Where that is more than once, requests in flight are waited for as well (see
+    """Send a request; raise the error that a problem answer describes. 409, 502, 503 and unreachable servers
+    are tried ``attempts`` times. If that is more than once, requests in flight are waited for as well (see
     `Tries`).
 
-    Waits as ``Retry-After`` says (1 s where nobody answers), or doubling from 0.1 s, whichever is more; at
-    most 5 s.
+    Waits as ``Retry-After`` says (1 s if nobody answers), or doubling from 0.1 s, whichever is more; at most
+    5 s.
     """
     sent = {"Accept": JSON, **(headers or {})}
     if key is not None:

@@ -1,4 +1,5 @@
-"""What scenarios can name, and what a range has trained (``/v1/data``, ``/v1/attacks``, ``/v1/models``)."""
+"""The entries that scenarios can name, and the models of a range (``/v1/data``, ``/v1/attacks``,
+``/v1/models``)."""
 
 from __future__ import annotations
 

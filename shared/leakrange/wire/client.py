@@ -26,7 +26,7 @@ __all__ = ["NativeClient", "call"]
 
 @contextmanager
 def _understanding(url: str) -> Iterator[None]:
-    """Raises `UpstreamFailed` for anything in a server's answer that cannot be read."""
+    """Raise `UpstreamFailed` if a server's answer cannot be read."""
     try:
         yield
     except (MalformedBody, InvalidInput) as error:
@@ -57,11 +57,12 @@ class NativeClient:
             return ModelCard.model_validate_json(answer.body)
 
     async def artifact(self, model: str) -> bytes:
-        """The public artifact, a safetensors file; check its SHA-256 against the card's before loading it."""
+        """Return the public artifact, a safetensors file; check its SHA-256 against the card's before loading
+        it."""
         return (await self._call("GET", f"/v1/models/{model}/{ARTIFACT}", {"Accept": "*/*"})).body
 
     async def obfuscator(self, digest: str) -> bytes:
-        """The file of a trained obfuscator, of the proxy; check its SHA-256 before loading it."""
+        """Return the proxy's file of a trained obfuscator; check its SHA-256 before loading it."""
         return (await self._call("GET", f"/v1/{OBFUSCATORS}/{digest}", {"Accept": "*/*"})).body
 
     async def query(
@@ -101,8 +102,8 @@ class NativeClient:
         *,
         idempotency_key: str | None = None,
     ) -> Classes:
-        """Upload outputs (samples, N), as an edge client does; the decisions, a class index for each sample,
-        or a list of them."""
+        """Upload outputs (samples, N), as an edge client does. Returns the decisions: per sample a class
+        index, or a list of them."""
         path, sent = f"/v1/models/{model}/{UPLOADS}", values.astype(np.float32)
         answer = await self._send("POST", path, sent, idempotency_key, **{"X-Release": release})
         with _understanding(self.url):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from leakrange.wire.runs import State
 from leakrange.wire.views import Paint, PictureView
 
-__all__ = ["Change", "ComparedCell", "ComparedRun", "Comparison", "ScenarioDifference", "Standing"]
+__all__ = ["Change", "ComparedCell", "ComparedRun", "Comparison", "RunFigure", "ScenarioDifference"]
 
 
 class ComparedRun(BaseModel):
@@ -29,7 +29,7 @@ class ScenarioDifference(BaseModel):
     values: list[str | None]
 
 
-class Standing(BaseModel):
+class RunFigure(BaseModel):
     """A figure of one run: mean over ``seeds``, sample deviation, 95 % interval of the mean (Student's t)."""
 
     mean: float
@@ -67,7 +67,7 @@ class ComparedCell(BaseModel):
     title: str
     unit: str
     role: str
-    figures: list[Standing | None]
+    figures: list[RunFigure | None]
     changes: list[Change | None]
 
 

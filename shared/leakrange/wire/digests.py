@@ -19,7 +19,7 @@ def digest(value: Any) -> str:
 
 
 def digest_each(begun: hashlib.blake2b, contents: Iterable[bytes | memoryview]) -> list[bytes]:
-    """The digest of each of ``contents``, appended to what ``begun`` has taken in; that stays as it is.
+    """Return the digest of ``begun`` followed by each of ``contents``; ``begun`` stays unchanged.
 
     The common beginning is hashed once for all of them.
     """

@@ -1,7 +1,7 @@
 """Files in folders that several parties write to, and full disks.
 
-What one party has put there cannot lead another out of the folder, or keep it reading for ever. Every write
-that finds no room raises the same error, which names the folder.
+A file that one party has put there cannot lead another out of the folder, or keep it reading for ever. Every
+write that finds no room raises the same error, which names the folder.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def read_regular(root: Path, name: str, most: int | None = None) -> bytes:
-    """The content of the file ``name`` below ``root``, of at most ``most`` bytes.
+    """Return the content of the file ``name`` below ``root``, of at most ``most`` bytes.
 
-    Raises `OSError` as `open` does, and for a symbolic link below the root, for what is no regular file (a
-    pipe, a device), and for a larger one, none of which is read.
+    Raises `OSError` as `open` does, and for a symbolic link below the root, for anything but a regular file
+    (a pipe, a device), and for a larger file; none of these is read.
     """
     *folders, last = Path(name).parts
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -63,7 +63,7 @@ def _is_link(name: str, folder: int) -> bool:
 
 @contextmanager
 def room_in(folder: Path) -> Iterator[None]:
-    """Raise `StorageFull` where a write to ``folder`` in the block finds no room; other errors pass."""
+    """Raise `StorageFull` if a write to ``folder`` in the block finds no room; other errors pass."""
     try:
         yield
     except OSError as error:
@@ -78,10 +78,10 @@ def is_full(error: OSError) -> bool:
 
 
 def storage_full(folder: Path) -> StorageFull:
-    """The error that ``folder`` has no room left."""
+    """Return the error for a ``folder`` without room."""
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    found = shutil.disk_usage(there)
+    usage = shutil.disk_usage(there)
     return StorageFull(
         f"the disk is full: nothing more can be written to {folder} "
-        f"({found.free / 2**20:.1f} MiB of {found.total / 2**20:.0f} are free)"
+        f"({usage.free / 2**20:.1f} MiB of {usage.total / 2**20:.0f} are free)"
     )

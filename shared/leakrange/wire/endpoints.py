@@ -1,4 +1,5 @@
-"""The native API's endpoints below a model: which services have them, and what each releases or receives."""
+"""The endpoints of the native API below a model: the services that have each, and the release in its answer
+or request."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Distance, ModelCard, Service, StudentService
@@ -81,18 +82,16 @@ def endpoints_of(service: Service) -> tuple[str, ...]:
 
 
 def released_by(service: Service) -> tuple[ReleaseKind, ...]:
-    """The kinds of release that a service answers with."""
+    """Return the kinds of release that a service answers with."""
     return tuple(RELEASES[name] for name in endpoints_of(service) if name in RELEASES)
 
 
-class ServiceSpec(BaseModel):
+class ServiceSpec(Strict):
     """A student service that a provider puts before its teacher (FACELEAKS Section 3.1).
 
     ``normalised`` scales feature vectors to length 1 before they are released or compared; ``distance`` is
     what a verification answers with.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: StudentService
     normalised: bool = True
@@ -105,7 +104,7 @@ class ServiceSpec(BaseModel):
 
 
 def endpoint_of(service: Service, release: ReleaseKind) -> str:
-    """The endpoint at which a service answers with that release; `NotFound` where it has none."""
+    """The endpoint at which a service answers with that release; raises `NotFound` if it has none."""
     for name in endpoints_of(service):
         if RELEASES.get(name) == release:
             return name
@@ -116,7 +115,7 @@ def endpoint_of(service: Service, release: ReleaseKind) -> str:
 
 
 def check_endpoint(card: ModelCard, endpoint: str) -> None:
-    """Raise `NotFound`, which names what there is, where the model of that card has no such endpoint."""
+    """Raise `NotFound`, naming the endpoints that exist, if the model of that card has no such endpoint."""
     answered = endpoints_of(card.service)
     if endpoint not in answered:
         raise NotFound(
@@ -126,7 +125,7 @@ def check_endpoint(card: ModelCard, endpoint: str) -> None:
 
 
 def check_upload(card: ModelCard, release: ReleaseKind, values: NDArray[np.float32]) -> None:
-    """Raise `InvalidInput` where the model of that card cannot decide on ``values`` (samples, ...)."""
+    """Raise `InvalidInput` if the model of that card cannot decide on ``values`` (samples, ...)."""
     if release not in UPLOADED:
         raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {release}")
     if values.shape[1:] != (wanted := card.shape_of(release)):

@@ -199,9 +199,9 @@ class InFlight(Conflict):
 
     @property
     def held(self) -> float:
-        """Seconds; 0 where a server does not say."""
-        told = self.extra.get("held")
-        return min(LONGEST_HELD, max(0.0, told)) if isinstance(told, int | float) else 0.0
+        """Seconds; 0 if the server does not say."""
+        held = self.extra.get("held")
+        return min(LONGEST_HELD, max(0.0, held)) if isinstance(held, int | float) else 0.0
 
 
 class BodyTooLarge(LeakrangeError):

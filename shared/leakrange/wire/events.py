@@ -1,4 +1,4 @@
-"""The events of a run, in order, as the controller tells them: what each kind says.
+"""The events of a run, in order, with the data of each kind, as the controller sends them.
 
 ``GET /v1/runs/{run}/events`` streams them as server-sent events: ``event`` is the kind, ``id`` the number,
 and ``data`` one of these schemas as JSON, with ``at``, the time of the event (ISO 8601, UTC), and without
@@ -7,9 +7,11 @@ members that say nothing. They name API keys by their accounts, and hold no key.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
+
+from leakrange.strict import Strict
 
 __all__ = [
     "EVENTS",
@@ -31,14 +33,13 @@ __all__ = [
     "TrialStarted",
 ]
 
-Kind = Literal["train", "stream", "probe", "fit", "audit"]
+Kind = Annotated[str, Field(min_length=1, max_length=16)]
+"""The name of a kind of step (`leakrange.jobs.step`)."""
 Holder = Literal["users", "attacker", "student", "auditor", "honest"]
 
 
-class RunEvent(BaseModel):
+class RunEvent(Strict):
     """What all have in common: ``message`` says for people what happened."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     message: str = ""
 
@@ -56,7 +57,10 @@ class RunQueued(RunEvent):
 
 
 class RunRunning(RunEvent):
-    """``run.running``: its first work begins."""
+    """``run.running``: its first work begins. ``steps`` says how many of each kind the plan has; what depends
+    on answers is not among them."""
+
+    steps: dict[Kind, int] = {}
 
 
 class RunFinished(RunEvent):

@@ -14,12 +14,12 @@ N = TypeVar("N", bound=np.generic)
 
 
 def parted(values: NDArray[N], heads: Sequence[int]) -> list[NDArray[N]]:
-    """The scores (B, N) of each head, which ``heads`` tells the numbers of classes of; without them, all are
-    of one."""
+    """The scores (B, N) of each head, where ``heads`` are their numbers of classes; without them, there is
+    one head."""
     return np.split(values, np.cumsum(heads, dtype=int)[:-1], axis=1)
 
 
 def answers(values: NDArray[np.floating], heads: Sequence[int]) -> NDArray[np.int64]:
-    """The class of the greatest score, the first of equals: (B,) of one head, (B, A) of several."""
-    found = [part.argmax(axis=1).astype(np.int64) for part in parted(values, heads)]
-    return found[0] if len(found) == 1 else np.stack(found, axis=1)
+    """Return the class of the greatest score, the first if equal: (B,) of one head, (B, A) of several."""
+    classes = [part.argmax(axis=1).astype(np.int64) for part in parted(values, heads)]
+    return classes[0] if len(classes) == 1 else np.stack(classes, axis=1)

@@ -10,5 +10,5 @@ __all__ = ["api_key"]
 
 
 def api_key(secret: str, name: str) -> str:
-    """The API key of that name: always the same, and known to nobody without the secret."""
+    """Derive the API key of a name: always the same, and known to nobody without the secret."""
     return f"lr_{hmac.new(secret.encode(), b'api-key:' + name.encode(), hashlib.sha256).hexdigest()}"

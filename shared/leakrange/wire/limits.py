@@ -1,4 +1,4 @@
-"""What bounds keys beside their budgets: bodies of the proxy's ``/admin/limits``."""
+"""Limits of keys beside their budgets: bodies of the proxy's ``/admin/limits``."""
 
 from __future__ import annotations
 

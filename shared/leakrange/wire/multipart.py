@@ -19,7 +19,7 @@ PIECE: Final = 1_048_576
 
 def multipart_files(content_type: str, body: bytes, *, most: int) -> list[memoryview]:
     """The file parts of a multipart body in order, as views into it; raises `MalformedBody`, `InvalidInput`
-    where there is none, or, for more than ``most``, `BodyTooLarge`."""
+    if there is none, or `BodyTooLarge` for more than ``most``."""
     boundary = _boundary(content_type)
     view, files = memoryview(body), list[memoryview]()
     place = len(body) - len(body.lstrip(b"\r\n")) if body[:1] in (b"\r", b"\n") else 0
@@ -43,10 +43,10 @@ def multipart_files(content_type: str, body: bytes, *, most: int) -> list[memory
 
 
 def _find(body: bytes, wanted: bytes, begin: int) -> int:
-    """As ``body.find``, which lets no other thread run, but a piece at a time."""
+    """Find ``wanted`` like ``body.find``, but a piece at a time, so that other threads can run."""
     for at in range(begin, len(body), PIECE):
-        if (found := body.find(wanted, at, at + PIECE + len(wanted) - 1)) >= 0:
-            return found
+        if (place := body.find(wanted, at, at + PIECE + len(wanted) - 1)) >= 0:
+            return place
     return -1
 
 

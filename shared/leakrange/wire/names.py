@@ -28,7 +28,7 @@ def is_name(text: str) -> bool:
 
 
 def check_person(person: str) -> str:
-    """``person``; raises `InvalidInput` for what is no name."""
+    """Return ``person``; raises `InvalidInput` if it is no valid name."""
     if not is_name(person):
         raise InvalidInput(
             f"{person[:40]!r} is no person's name",
@@ -38,7 +38,7 @@ def check_person(person: str) -> str:
 
 
 def asked_person(query: str) -> str | None:
-    """The parameter ``person`` of a query string, None for an empty one, as it came: it may be no name.
+    """Return the parameter ``person`` of a query string unchecked; None if the query is empty.
 
     Raises `InvalidInput` for any other parameter.
     """
@@ -61,8 +61,8 @@ def upload_name(account: str, key: str) -> str:
 
 
 def derived_secret(operator_key: str, purpose: str) -> bytes:
-    """A secret of 32 bytes for one purpose: the same for all who have the operator's key, in every process
-    and after every restart, and independent of that for any other purpose."""
+    """Derive a secret of 32 bytes for one purpose from the operator's key. It is the same in every process
+    and after every restart, and independent of the secrets for other purposes."""
     return hmac.new(operator_key.encode(), f"leakrange {purpose}".encode(), hashlib.sha256).digest()
 
 
@@ -74,5 +74,5 @@ class PublicNames:
         self._secret = derived_secret(operator_key, "public names")
 
     def of(self, *what: str) -> str:
-        """12 hexadecimal characters for ``what``, always the same ones."""
+        """Return 12 hexadecimal characters for ``what``, always the same ones."""
         return hmac.new(self._secret, orjson.dumps(what), hashlib.sha256).hexdigest()[:12]

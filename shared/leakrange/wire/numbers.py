@@ -39,15 +39,14 @@ _DEPTH[ord("[")], _DEPTH[ord("]")] = 1, -1
 _NONE: Final = np.empty(0)
 
 
-_Found = tuple[tuple[int, ...], str]
-"""What a body holds: the shape of its list of numbers, and its text."""
+_ListAndText = tuple[tuple[int, ...], str]
+"""The content of a body: the shape of its list of numbers, and its text."""
 
 
 def list_shape(body: bytes, name: str) -> Generator[Any, None, tuple[int, ...]]:
-    """The shape of the list ``name``, the one member of a JSON body, from its brackets and commas alone.
+    """Read the shape of the list ``name``, the one member of a JSON body, from its brackets and commas alone.
 
-    Raises `InvalidInput` where it is no rectangular list of numbers, `MalformedBody` for a body that is not
-    JSON.
+    Raises `InvalidInput` if it is no rectangular list of numbers, `MalformedBody` if the body is not JSON.
     """
     shape, _ = yield from _members(body, name, None, values=False)
     return shape
@@ -62,11 +61,11 @@ def read_list(
     text: str | None = None,
     most: int = MAX_NUMBERS,
 ) -> Generator[None, None, tuple[NDArray[Any], str]]:
-    """The list ``name`` of a JSON body as an array of ``dtype``, and its member ``text``, a string.
+    """Read the list ``name`` of a JSON body as an array of ``dtype``, and its member ``text``, a string.
 
-    ``take(numbers, into)`` puts the numbers of a piece, int64, uint64 or float64, into as many places of the
-    array. Raises `BodyTooLarge` for more than ``most`` numbers; `InvalidInput` for a ragged list, for other
-    members, for an empty list and for anything but numbers; `MalformedBody` where the body is no JSON.
+    ``take(numbers, into)`` writes the numbers of a piece (int64, uint64 or float64) into a part of the array
+    of that length. Raises `BodyTooLarge` for more than ``most`` numbers; `InvalidInput` for a ragged list,
+    for other members, for an empty list and for anything but numbers; `MalformedBody` if the body is no JSON.
     """
     array: NDArray[Any] = np.empty(min(body.count(b",") + 1, most), dtype)
     seen = 0
@@ -75,8 +74,8 @@ def read_list(
         try:
             numbers = next(reading)
         except StopIteration as end:
-            shape, said = end.value
-            return array[:seen].reshape(shape), said
+            shape, string = end.value
+            return array[:seen].reshape(shape), string
         if seen + len(numbers) > len(array):
             raise BodyTooLarge(f"{name!r} holds more than {most} numbers", hint="send npy, or less at once")
         take(numbers, array[seen : seen + len(numbers)])
@@ -85,7 +84,7 @@ def read_list(
 
 
 def finish(work: Generator[Any, None, Any]) -> Any:
-    """Do all steps now; gives the result."""
+    """Do all steps now and return the result."""
     while True:
         try:
             next(work)
@@ -95,7 +94,7 @@ def finish(work: Generator[Any, None, Any]) -> Any:
 
 def _members(
     body: bytes, name: str, text: str | None, *, values: bool
-) -> Generator[NDArray[Any], None, _Found]:
+) -> Generator[NDArray[Any], None, _ListAndText]:
     try:
         return (yield from _object(body, name, text, values))
     except LeakrangeError as error:
@@ -109,33 +108,35 @@ def _members(
         raise
 
 
-def _object(body: bytes, name: str, text: str | None, values: bool) -> Generator[NDArray[Any], None, _Found]:
+def _object(
+    body: bytes, name: str, text: str | None, values: bool
+) -> Generator[NDArray[Any], None, _ListAndText]:
     wanted = f'{{"{name}": [...]}}' if text is None else f'{{"{text}": ..., "{name}": [...]}}'
     other = InvalidInput(f"the JSON body must be {wanted} and nothing else")
     start = _START.match(body, 0, PIECE)
     if start is None:
         raise other
-    place, said, told = start.end(), "", {name} if text is None else {name, text}
+    place, value, missing = start.end(), "", {name} if text is None else {name, text}
     shape: tuple[int, ...] = ()
-    while told:
+    while missing:
         member = _NAME.match(body, place, place + PIECE)
         key = _string(member[1]) if member else None
-        if member is None or key not in told:
+        if member is None or key not in missing:
             raise other
-        told.remove(key)
+        missing.remove(key)
         if key == name:
             shape, place = yield from _numbers(body, member.end(), name, values)
         elif (string := _TEXT.match(body, member.end(), member.end() + PIECE)) is not None:
-            said, place = _string(string[0]), string.end()
+            value, place = _string(string[0]), string.end()
         else:
             raise InvalidInput(f"{text!r} must be a text")
         after = _NEXT.match(body, place, place + PIECE)
-        if after is None or after[1] != (b"," if told else b"}"):
+        if after is None or after[1] != (b"," if missing else b"}"):
             raise other
         place = after.end()
     if body[place : place + PIECE].strip(_BLANKS) or len(body) > place + PIECE:
         raise _malformed("something follows its end")
-    return shape, said
+    return shape, value
 
 
 def _string(token: bytes) -> str:
@@ -148,7 +149,7 @@ def _string(token: bytes) -> str:
 def _numbers(
     body: bytes, place: int, name: str, values: bool
 ) -> Generator[NDArray[Any], None, tuple[tuple[int, ...], int]]:
-    """The numbers of a list that begins at ``place``; returns its shape and where it ends."""
+    """Yield the numbers of the list that begins at ``place``; returns its shape and its end."""
     if body[place : place + 1] != b"[":
         raise InvalidInput(f"{name!r} must be a list of numbers or of lists", hint="send a nested JSON list")
     lists = _Lists(name)
@@ -201,7 +202,7 @@ class _Lists:
         """How many lists of each level have ended."""
 
     def take(self, piece: bytes) -> int | None:
-        """Look at the next ``piece``; where the outermost list ends within it, its end."""
+        """Look at the next ``piece``; return the end of the outermost list if it is in this piece."""
         tight = piece.translate(None, _BLANKS)
         if not self._levels:
             self._levels = len(tight) - len(tight.lstrip(b"["))
@@ -244,13 +245,14 @@ class _Lists:
         return tuple(size // each for size, each in zip(self._sizes, inner, strict=True))
 
     def _begin(self, numbers: NDArray[Any]) -> None:
-        """Innermost lists have begun after so many ``numbers``; no number may stand between two of them."""
+        """Note that innermost lists have begun after so many ``numbers``; no number may stand between two of
+        them."""
         if (numbers != self._sizes[-1] * np.arange(self._begun, self._begun + len(numbers))).any():
             raise self._ragged("depth")
         self._begun += len(numbers)
 
     def _end(self, levels: NDArray[Any], numbers: NDArray[Any]) -> None:
-        """Lists of these ``levels`` have ended after so many ``numbers`` in all."""
+        """Note that lists of these ``levels`` have ended after so many ``numbers`` in all."""
         for level in range(self._levels):
             counts = numbers[levels == level + 1]
             if not len(counts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakrange.wire.codecs import MEDIA
+from leakrange.wire.codecs import all_media
 from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.multipart import MULTIPART
 from leakrange.wire.names import NAME
@@ -41,17 +41,17 @@ def sample_body(*, pairs: bool = False) -> dict[str, Any]:
     packed = {"type": "string", "contentEncoding": "base64", "description": "The same as an npy file"}
     listed = LIST | {"description": "(B, *shape), with the shape that 'input' of the model's card names"}
     inputs = {"anyOf": [listed, packed]}
-    said: dict[str, Any] = {"required": ["inputs"], "properties": {"inputs": inputs}}
+    members: dict[str, Any] = {"required": ["inputs"], "properties": {"inputs": inputs}}
     files = {"files": {"type": "array", "items": BINARY["schema"]}}
     form: dict[str, Any] = {"type": "object", "properties": files}
     if pairs:
         two = {"type": "array", "minItems": 2, "maxItems": 2, "items": {}}
         asked = {"type": "array", "description": "(B, 2, *shape)", "items": two}
-        said = {"minProperties": 1, "maxProperties": 1, "properties": {"pairs": asked, "inputs": inputs}}
+        members = {"minProperties": 1, "maxProperties": 1, "properties": {"pairs": asked, "inputs": inputs}}
         form |= {"description": "Two files a pair, in order; with a person, one file a sample"}
-    json = {"type": "object", "additionalProperties": False, **said}
+    json = {"type": "object", "additionalProperties": False, **members}
     known = {JSON: {"schema": json}, MULTIPART: {"schema": form}}
-    return {"required": True, "content": {media: known.get(media, BINARY) for media in MEDIA}}
+    return {"required": True, "content": {media: known.get(media, BINARY) for media in all_media()}}
 
 
 def upload_body() -> dict[str, Any]:

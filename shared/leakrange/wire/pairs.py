@@ -36,8 +36,8 @@ that the person was enrolled by. A proxy keeps it to itself."""
 
 
 def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
-    """The pairs of a request body, (B, 2, *shape) of the type that ``spec`` names, ``most`` pairs at most; a
-    step at a time.
+    """Read the pairs of a request body, (B, 2, *shape) of the type that ``spec`` names, ``most`` pairs at
+    most; a step at a time.
 
     npy holds (B, 2, *shape), JSON ``{"pairs": [[sample, sample], ...]}``, multipart 2·B files in order, a CSV
     2·B rows. Otherwise as `sample_steps`.
@@ -57,7 +57,7 @@ def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most:
 
 
 def pair_count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
-    """How many pairs a request holds, from its headers where they tell; errors as of `pair_steps`."""
+    """Count the pairs of a request, from its headers if they tell; errors as of `pair_steps`."""
     kind = media_type(content_type)
     if kind == NPY:
         return _check(npy_header(body)[0], most)
@@ -77,13 +77,13 @@ def pair_count_steps(content_type: str | None, body: bytes, *, most: int) -> Gen
 
 
 def sample_marks(samples: NDArray[Any]) -> list[bytes]:
-    """A name for each sample of (B, *shape): 32 bytes, equal for equal values in every party."""
+    """Return a name for each sample of (B, *shape): 32 bytes, equal for equal values in every party."""
     named = hashlib.blake2b(repr(samples.shape[1:]).encode(), digest_size=32, person=b"image")
     return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
 
 
 def joint_mark(marks: Iterable[bytes]) -> bytes:
-    """A name for a set of samples, whatever their order and however often each comes; a single sample keeps
+    """Return a name for a set of samples, regardless of their order and repetitions; a single sample keeps
     its own mark."""
     distinct = sorted(set(marks))
     if len(distinct) == 1:

@@ -1,5 +1,5 @@
-"""Decodes PNG and JPEG files. Limits on everything besides the pixels are checked before Pillow reads
-them.
+"""Decodes PNG and JPEG files, and resizes pictures. Limits on everything besides the pixels are checked
+before Pillow reads them.
 
 Pillow reads the chunks of a PNG and the segments of a JPEG one by one in Python and keeps their texts: a
 file with thirty megabytes of them took fifteen seconds. So their number and size are checked first.
@@ -20,12 +20,12 @@ from PIL import Image
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["PICTURES", "png", "read_drawing", "read_picture"]
+__all__ = ["PICTURES", "png", "read_drawing", "read_picture", "resized"]
 
 PICTURES = ("image/png", "image/jpeg")
 
 MODES = {1: "L", 2: "LA", 3: "RGB"}
-"""How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
+"""Pillow's mode of a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
 MOST_PIXELS: Final = 4_194_304
 """Height × width of a picture, as its header declares it."""
 LARGEST: Final = 1024
@@ -81,11 +81,25 @@ def png(picture: NDArray[np.uint8]) -> bytes:
     return out.getvalue()
 
 
+def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """uint8 (N, size, size, C) from uint8 (N, H, W, C), H = W not required; the same array if it fits
+    already."""
+    n, height, width, channels = images.shape
+    if (height, width) == (size, size):
+        return images
+    how = Image.Resampling.BILINEAR if size >= max(height, width) else Image.Resampling.LANCZOS
+    out = np.empty((n, size, size, channels), dtype=np.uint8)
+    for i, image in enumerate(images):
+        picture = Image.fromarray(image[..., 0] if channels == 1 else image)
+        out[i] = np.asarray(picture.resize((size, size), how)).reshape(size, size, channels)
+    return out
+
+
 def _pixels(
     file: bytes | memoryview, number: int, mode: str, check: Callable[[int, int], None], hint: str
 ) -> NDArray[np.uint8]:
-    """What the file shows in Pillow's ``mode``; ``check`` is given height and width before anything is
-    decompressed."""
+    """Return the pixels of the file in Pillow's ``mode``; ``check`` is given height and width before anything
+    is decompressed."""
     _check_parts(file, number)
     data = bytes(file)
     if data.startswith(JPEG) and data.count(b"\xff\xda") > MAX_SEGMENTS:  # each is a pass over all pixels
@@ -109,7 +123,7 @@ def _pixels(
 
 
 def _check_parts(file: bytes | memoryview, number: int) -> None:
-    """Refuse what is no picture, and a file that holds too much beside its pixels."""
+    """Refuse a file that is no picture, or that holds too much beside its pixels."""
     if file[:8] == PNG:
         few = _png_is_plain(file)
     elif file[:2] == JPEG:

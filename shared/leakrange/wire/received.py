@@ -9,7 +9,7 @@ from leakrange.wire.errors import Unavailable, UpstreamFailed
 __all__ = ["ACCEPTED", "Received"]
 
 ACCEPTED = "gzip"
-"""What is asked for in ``Accept-Encoding``. Of the others some unpack a million times their size at once."""
+"""The encodings in ``Accept-Encoding``. Of the others some unpack a million times their size at once."""
 _WINDOW = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """By encoding, how zlib is told of it."""
 
@@ -30,8 +30,8 @@ class Received:
         self._body, self._most, self._place = bytearray(), most, place
 
     def add(self, piece: bytes) -> None:
-        """The next piece, as it came. Raises `UpstreamFailed` where the body gets too long, and `Unavailable`
-        for what cannot be unpacked."""
+        """Add the next piece, still packed. Raises `UpstreamFailed` if the body gets too long, and
+        `Unavailable` if it cannot be unpacked."""
         if self._window is None:
             self._body += piece
         while self._unpacking is not None and piece and len(self._body) <= self._most:
@@ -46,7 +46,7 @@ class Received:
             raise UpstreamFailed(f"the answer from {self._place} is longer than {self._most} bytes")
 
     def whole(self) -> bytes:
-        """The body, once all pieces are there. Raises `Unavailable` where a packed one is cut short."""
+        """Return the body, once all pieces are there. Raises `Unavailable` if a packed body is cut short."""
         if self._unpacking is not None and self._body and not self._unpacking.eof:
             raise Unavailable(f"the answer from {self._place} is cut short")
         return bytes(self._body)

@@ -23,7 +23,7 @@ MAX_JSON: Final = 1_048_576
 def upload_steps(
     content_type: str | None, named: str | None, body: bytes, *, max_samples: int
 ) -> Generator[None, None, tuple[str | None, NDArray[np.float32]]]:
-    """Kind and values (samples, ...) of an upload, a step at a time.
+    """Read the kind and the values (samples, ...) of an upload, a step at a time.
 
     An npy body has its kind in a header, ``named``; JSON is ``{"release": ..., "values": [...]}``. The kind
     is not checked here.

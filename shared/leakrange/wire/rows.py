@@ -22,7 +22,7 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def count_rows(body: bytes) -> Generator[None, None, int]:
-    """The number of samples in a body, its rows below the first; a step at a time."""
+    """Count the samples in a body, which are its rows below the first; a step at a time."""
     end, breaks = _end(body), 0
     for begin in range(0, end, LONGEST_ROW):
         breaks += body.count(b"\n", begin, min(end, begin + LONGEST_ROW))
@@ -31,20 +31,20 @@ def count_rows(body: bytes) -> Generator[None, None, int]:
 
 
 def read_rows(
-    body: bytes, columns: tuple[str, ...], take: Take, made: NDArray[Any]
+    body: bytes, columns: tuple[str, ...], take: Take, into: NDArray[Any]
 ) -> Generator[None, None, None]:
-    """Fill ``made`` (rows, columns) by ``take(numbers, into)``, some rows at a time, with the columns in the
-    order of ``columns``, whichever order the first row names them in.
+    """Fill ``into`` (rows, columns) by ``take(numbers, part)``, some rows at a time. The columns are in the
+    order of ``columns``, whatever their order in the body.
 
-    Numbers for uint8 are read as whole numbers where none of them has a fraction. Raises `MalformedBody` for
-    a first row that is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for other columns, for
-    rows of another length and for anything but numbers.
+    Numbers for uint8 are read as whole numbers if none of them has a fraction. Raises `MalformedBody` if the
+    first row is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for other columns, for rows of
+    another length and for anything but numbers.
     """
     end = _end(body)
     begin = _row_end(body, 0, end)
     order = _order(body[:begin], columns)
     begin, row = begin + 1, 0
-    whole = made.dtype == np.uint8 and all(body.find(mark, begin) < 0 for mark in (b".", b"e", b"E"))
+    whole = into.dtype == np.uint8 and all(body.find(mark, begin) < 0 for mark in (b".", b"e", b"E"))
     while begin < end:
         cut = end if end - begin <= PIECE else body.rfind(b"\n", begin, begin + PIECE)
         if cut < 0:
@@ -52,27 +52,27 @@ def read_rows(
         numbers = _numbers(body[begin:cut], len(columns), row)[:, order]
         with np.errstate(invalid="ignore"):  # NaN, too, becomes a number that uint8 does not hold
             numbers = numbers.astype(np.int64) if whole else numbers
-        take(numbers, made[row : row + len(numbers)])
+        take(numbers, into[row : row + len(numbers)])
         row, begin = row + len(numbers), cut + 1
         yield
 
 
 def _end(body: bytes) -> int:
-    """Where the last row ends: a few line breaks may follow it."""
+    """Return the end of the last row, which a few line breaks may follow."""
     last = body[-PIECE:]
     return len(body) - len(last) + len(last.rstrip(b"\r\n"))
 
 
 def _row_end(body: bytes, begin: int, end: int) -> int:
-    """Where the row that begins at ``begin`` ends."""
-    found = body.find(b"\n", begin, min(end, begin + LONGEST_ROW))
-    if found < 0 and end - begin > LONGEST_ROW:
+    """Return the end of the row that begins at ``begin``."""
+    line_end = body.find(b"\n", begin, min(end, begin + LONGEST_ROW))
+    if line_end < 0 and end - begin > LONGEST_ROW:
         raise BodyTooLarge(f"a row of more than {LONGEST_ROW} bytes", hint="send npy")
-    return end if found < 0 else found
+    return end if line_end < 0 else line_end
 
 
 def _order(header: bytes, columns: tuple[str, ...]) -> list[int]:
-    """The places at which the first row names ``columns``."""
+    """Return the places at which the first row names ``columns``."""
     wanted, places = set(columns), dict[str, int]()
     if header.count(b",") + 1 == len(columns):
         try:
@@ -91,7 +91,7 @@ def _order(header: bytes, columns: tuple[str, ...]) -> list[int]:
 
 
 def _numbers(piece: bytes, width: int, row: int) -> NDArray[np.float64]:
-    """The numbers (rows, width) of some rows, the first of which is the ``row``-th from 0."""
+    """Read the numbers (rows, width) of some rows; the first is row number ``row``, from 0."""
     rows = piece.count(b"\n") + 1
     letters = np.frombuffer(piece, np.uint8)
     ends = letters[(letters == ord(",")) | (letters == ord("\n"))] == ord("\n")
@@ -104,13 +104,13 @@ def _numbers(piece: bytes, width: int, row: int) -> NDArray[np.float64]:
         if line.count(b",") + 1 != width:
             raise InvalidInput(f"row {number} has {line.count(b',') + 1} values; there are {width} columns")
         if len(_parsed(line)) != width:
-            said = f"row {number} holds something that is no number"
-            raise InvalidInput(said, hint="leave no field empty")
+            message = f"row {number} holds something that is no number"
+            raise InvalidInput(message, hint="leave no field empty")
     raise InvalidInput("the rows hold something that is no number")
 
 
 def _parsed(text: bytes) -> NDArray[np.float64]:
-    """The numbers between commas; fewer than there are fields where a field is not a number."""
+    """Return the numbers between commas; fewer than the fields if a field is no number."""
     try:
         return np.fromstring(text, sep=",")
     except (ValueError, DeprecationWarning):  # older versions of NumPy warn, and give those before it

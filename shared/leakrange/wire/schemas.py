@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
@@ -54,11 +55,7 @@ Classes = list[int] | list[list[int]]
 Threshold = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
-
-
-class ModelCard(_Strict):
+class ModelCard(Strict):
     """What a provider says of a model (``GET /v1/models/{model}``). It never tells the behaviour."""
 
     name: Name
@@ -94,7 +91,7 @@ class ModelCard(_Strict):
     """Of a verification: the same person where the distance is at most this; None: it does not decide."""
 
     def shape_of(self, release: ReleaseKind) -> tuple[int, ...]:
-        """The shape of one sample's release."""
+        """Return the shape of one sample's release."""
         if release == "sample":
             return self.input.shape
         return ({"score": 1, "features": self.features}.get(release, len(self.classes)),)
@@ -106,7 +103,7 @@ class ModelCard(_Strict):
         return self
 
 
-class Deployment(_Strict):
+class Deployment(Strict):
     """``PUT /v1/operator/models/{model}`` (operator key): serve the artifact of that recipe digest under this
     name, as one ``service``.
 
@@ -144,7 +141,7 @@ Values = list[list[Any]]
 """Releases as nested lists of numbers: (samples, ...), one axis or more for each sample."""
 
 
-class Releases(_Strict):
+class Releases(Strict):
     """JSON answer of every endpoint but ``verification`` that releases something. As npy: float32 of the same
     shape."""
 
@@ -154,7 +151,7 @@ class Releases(_Strict):
     values: Values
 
 
-class Scores(_Strict):
+class Scores(Strict):
     """JSON answer of ``verification``: ``values`` is (pairs, 1), the distances. As npy: float32 of that
     shape, without ``same``.
 
@@ -168,14 +165,14 @@ class Scores(_Strict):
     same: list[bool] | None = None
 
 
-class GalleryEntry(_Strict):
+class GalleryEntry(Strict):
     """``PUT /v1/models/{model}/gallery/{person}``: the person is enrolled by so many different images."""
 
     person: Name
     images: int
 
 
-class Gallery(_Strict):
+class Gallery(Strict):
     """``GET /v1/models/{model}/gallery``: who is enrolled, by name. All keys of a model share its gallery."""
 
     model: str
@@ -183,7 +180,7 @@ class Gallery(_Strict):
     persons: list[GalleryEntry]
 
 
-class Upload(_Strict):
+class Upload(Strict):
     """``POST /v1/models/{model}/outputs``: what an edge client sends, and nothing else; also as npy, then
     ``X-Release`` names the kind."""
 
@@ -191,7 +188,7 @@ class Upload(_Strict):
     values: Values
 
 
-class Decisions(_Strict):
+class Decisions(Strict):
     """The provider's answer to an upload: per sample the class index of the target attribute, or a list with
     one for each."""
 
@@ -200,7 +197,7 @@ class Decisions(_Strict):
     decisions: Classes
 
 
-class IntakeRecord(_Strict):
+class IntakeRecord(Strict):
     """``GET /v1/operator/models/{model}/intake/{upload}`` (operator key): what a provider received and what
     it made of it.
 
@@ -221,19 +218,20 @@ class IntakeRecord(_Strict):
     reconstructed: str | None = None
 
     def samples(self) -> NDArray[np.float32] | None:
-        """The samples that a decoder has read; None where there are none.
+        """Return the samples that a decoder has read; None if there are none.
 
-        Raises `MalformedBody` and `InvalidInput` for what are not so many samples, of finite numbers.
+        Raises `MalformedBody` and `InvalidInput` unless they are as many samples as `values`, of finite
+        numbers.
         """
         if self.reconstructed is None:
             return None
-        found = release_array(from_text(self.reconstructed), max_samples=len(self.values))
-        if len(found) != len(self.values):
-            raise InvalidInput(f"{len(found)} samples were reconstructed from {len(self.values)} releases")
-        return found
+        array = release_array(from_text(self.reconstructed), max_samples=len(self.values))
+        if len(array) != len(self.values):
+            raise InvalidInput(f"{len(array)} samples were reconstructed from {len(self.values)} releases")
+        return array
 
 
-class Health(_Strict):
+class Health(Strict):
     """``GET /healthz``."""
 
     status: Literal["ok"] = "ok"

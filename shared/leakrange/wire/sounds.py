@@ -18,23 +18,23 @@ WAV = ("audio/wav", "audio/x-wav", "audio/vnd.wave")
 SLOWEST: Final = 1000.0
 """Hz from which on a series is a sound."""
 PLAIN: Final = ("PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT")
-"""How the values may be stored: whole numbers or floats, not packed."""
+"""The allowed formats of stored values: whole numbers or floats, not packed."""
 MAX_CHUNKS: Final = 64
 MAX_EXTRAS: Final = 1_048_576
 """Bytes beside the sound: titles, markers, pictures."""
 
 
 def is_sound(spec: SampleSpec) -> bool:
-    """Whether a WAV file can hold a sample: its rate must be a whole number."""
+    """Whether a WAV file can hold such a series: its rate must be a whole number."""
     rate = spec.rate or 0.0
-    return spec.encoding == "series" and rate >= SLOWEST and rate.is_integer()
+    return rate >= SLOWEST and rate.is_integer()
 
 
 def read_sound(file: bytes | memoryview, number: int, spec: SampleSpec) -> NDArray[np.float32]:
-    """The values (steps, channels) in [-1, 1] of a WAV file, the ``number``-th of its request.
+    """Read the values (steps, channels) in [-1, 1] of a WAV file, the ``number``-th of its request.
 
-    Raises `UnsupportedMedia` where there is no soundfile, `BodyTooLarge` for too much beside the sound,
-    `InvalidInput` for another rate, length or number of channels, `MalformedBody`.
+    Raises `UnsupportedMedia` without soundfile, `BodyTooLarge` for too much beside the sound, `InvalidInput`
+    for another rate, length or number of channels, `MalformedBody`.
     """
     try:
         import soundfile
@@ -59,21 +59,21 @@ def read_sound(file: bytes | memoryview, number: int, spec: SampleSpec) -> NDArr
     return values
 
 
-def _check_fit(found: tuple[int, int], rate: int, number: int, spec: SampleSpec) -> None:
+def _check_fit(shape: tuple[int, int], rate: int, number: int, spec: SampleSpec) -> None:
     if rate != spec.rate:
         raise InvalidInput(
             f"recording {number} has {rate} Hz; the model takes {spec.rate:g}", hint="resample it"
         )
-    if found != spec.shape:
+    if shape != spec.shape:
         raise InvalidInput(
-            f"recording {number} has {found[0]} steps of {found[1]} channels; the model takes "
+            f"recording {number} has {shape[0]} steps of {shape[1]} channels; the model takes "
             f"{spec.shape[0]} of {spec.shape[1]}",
             hint="cut or pad it, and mix its channels, as the model's users do",
         )
 
 
 def _check_chunks(file: bytes | memoryview, number: int) -> None:
-    """Refuse what is no WAV file, and one that holds too much beside its sound."""
+    """Refuse a file that is no WAV file, or that holds too much beside its sound."""
     if file[:4] != b"RIFF" or file[8:12] != b"WAVE":
         raise MalformedBody(f"recording {number} is not a WAV file that can be read")
     place, chunks, extras = 12, 0, 0

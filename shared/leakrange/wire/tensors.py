@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 import re
+import threading
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -19,6 +20,7 @@ from leakrange.wire.errors import InvalidInput, MalformedBody, NotAcceptable
 __all__ = [
     "JSON",
     "NPY",
+    "ONE_READER",
     "decode_npy",
     "encode_npy",
     "from_base64",
@@ -46,7 +48,7 @@ LONGEST_RELEASE = 1_048_576
 
 
 def media_type(content_type: str | None) -> str:
-    """The media type of a ``Content-Type`` header, lower case, without its parameters; empty where there is
+    """The media type of a ``Content-Type`` header, lower case, without its parameters; empty if there is
     none."""
     if content_type in (JSON, NPY):  # as nearly all are
         return content_type
@@ -54,8 +56,8 @@ def media_type(content_type: str | None) -> str:
 
 
 def negotiate(accept: str | None) -> str:
-    """`JSON` or `NPY`, whichever ``Accept`` weighs more (JSON at a tie); raises `NotAcceptable` where it
-    allows neither."""
+    """`JSON` or `NPY`, whichever ``Accept`` weighs more (JSON at a tie); raises `NotAcceptable` if it allows
+    neither."""
     if accept in (JSON, NPY):  # as nearly all are
         return accept
     if not accept or not accept.strip():
@@ -85,13 +87,18 @@ def _preferred(accept: str) -> str:
     return best
 
 
+ONE_READER = threading.Lock()
+"""Held while NumPy reads an npy or npz file. It evaluates the header as Python, and of two threads that parse
+at once one may end with ``SystemError: AST constructor recursion depth mismatch`` (CPython 3.11)."""
+
+
 def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
     """Shape, dtype, Fortran order and data offset of an npy body, without reading the data.
 
-    Raises `MalformedBody` where it is no npy file or its length does not fit its header, `InvalidInput` for
+    Raises `MalformedBody` if it is no npy file or its length does not fit its header, `InvalidInput` for
     objects, strings and other dtypes than numbers. The declared size is checked against the bytes that are
     there, so a small body cannot ask for a large array. The header, which NumPy itself evaluates as Python,
-    is read by a pattern: it is faster, and nothing that a stranger writes there reaches a parser of code.
+    is read by a pattern: it is faster, and no untrusted text reaches a parser of code.
     """
     start = bytes(body[: MAX_HEADER + 12])
     if start[:6] != b"\x93NUMPY" or len(start) < 12:
@@ -133,19 +140,19 @@ _NUMBERS = re.compile(rb"[<>|=]?(?:[ui][1248]|f[248])")
 
 def _header_entries(header: bytes) -> dict[str, bytes]:
     text = header.strip()
-    found: dict[str, bytes] = {}
+    entries: dict[str, bytes] = {}
     if text[:1] == b"{" and text[-1:] == b"}":
         place, end = 1, len(text) - 1
         while text[place:end].strip():
             entry = _ENTRY.match(text, place, end)
             value = entry[_KINDS[entry["name"].decode()]] if entry else None
-            if entry is None or value is None or entry["name"].decode() in found:
+            if entry is None or value is None or entry["name"].decode() in entries:
                 break
-            found[entry["name"].decode()] = value
+            entries[entry["name"].decode()] = value
             place = entry.end()
         else:
-            if len(found) == len(_KINDS):
-                return found
+            if len(entries) == len(_KINDS):
+                return entries
     raise MalformedBody(
         "the npy header does not name a plain dtype, an order and a shape", hint="write it with numpy.save"
     )
@@ -159,7 +166,8 @@ def decode_npy(body: bytes | memoryview) -> NDArray[Any]:
 
 
 def npy_view(body: bytes | memoryview) -> NDArray[Any]:
-    """As `decode_npy`, but ``body`` itself, read only, in the order and the byte order that it has."""
+    """Return ``body`` as an array like `decode_npy`, but without a copy: read only, in its own order and byte
+    order."""
     shape, dtype, fortran, offset = npy_header(body)
     flat = np.frombuffer(body, dtype=dtype, offset=offset)
     try:
@@ -182,17 +190,18 @@ def _written_header(descr: str, shape: tuple[int, ...]) -> bytes:
 
 
 def to_text(array: NDArray[Any]) -> str:
-    """An npy file of ``array`` in base64: large arrays as a member of a JSON body."""
+    """Return an npy file of ``array`` in base64: large arrays as a member of a JSON body."""
     return base64.b64encode(encode_npy(array)).decode("ascii")
 
 
 def from_text(text: str) -> NDArray[Any]:
-    """The array that `to_text` wrote; raises `MalformedBody` for what is no base64, else as `decode_npy`."""
+    """Read the array that `to_text` wrote; raises `MalformedBody` if it is no base64, else as
+    `decode_npy`."""
     return decode_npy(from_base64(text))
 
 
 def from_base64(text: str | memoryview) -> bytes:
-    """What the text holds; raises `MalformedBody`."""
+    """Decode the base64 text; raises `MalformedBody`."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -200,7 +209,8 @@ def from_base64(text: str | memoryview) -> bytes:
 
 
 def parse_json(body: bytes | memoryview) -> Any:
-    """JSON by orjson; NaN, Infinity and what is nested too deeply for it are refused as `MalformedBody`."""
+    """Parse JSON by orjson; raises `MalformedBody` for NaN, Infinity and values that are nested too deeply
+    for it."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -208,7 +218,7 @@ def parse_json(body: bytes | memoryview) -> Any:
 
 
 def numeric_array(value: Any, name: str) -> NDArray[Any]:
-    """A NumPy array of nested lists of numbers: int64 where all are integers, else float64.
+    """Return nested lists of numbers as a NumPy array: int64 if all are integers, else float64.
 
     Raises `InvalidInput` for ragged lists and for anything but numbers (booleans included).
     """
@@ -225,7 +235,8 @@ def numeric_array(value: Any, name: str) -> NDArray[Any]:
 
 
 def _check_leaves(value: list[Any], name: str) -> None:
-    """Before NumPy sees them: one long string among the numbers would make each of them as long."""
+    """Check the numbers before NumPy sees them: one long string among them would make each of them as
+    long."""
     level = value
     for _ in range(MAX_DEPTH):
         kinds = set(map(type, level))
@@ -244,7 +255,7 @@ def _check_leaves(value: list[Any], name: str) -> None:
 
 def release_array(values: NDArray[Any], *, max_samples: int) -> NDArray[np.float32]:
     """Check that ``values`` is a release: (samples, ...) with one axis or more for each sample, finite in
-    float32, within the limits; gives it as float32.
+    float32, within the limits. Returns it as float32.
 
     Raises `InvalidInput`, which says what is wrong.
     """

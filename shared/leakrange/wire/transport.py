@@ -17,13 +17,15 @@ __all__ = ["AiohttpTransport", "HttpxTransport", "Transport"]
 
 MAX_ANSWER = 272 * 2**20
 """A little over the largest model file that is read."""
+HINT = "is the server up?"
 _ACCEPTED = {"Accept-Encoding": ACCEPTED}
 
 
 class Transport(Protocol):
-    """Sends one request and gives the whole answer, redirects included, which are never followed.
+    """Sends one request and returns the whole answer. Redirects are returned, never followed.
 
-    A server that cannot be reached or breaks off is `Unavailable`; what is no HTTP address is `InvalidInput`.
+    Raises `Unavailable` if the server cannot be reached or breaks off; `InvalidInput` for an address that is
+    not HTTP.
     """
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
@@ -37,11 +39,16 @@ class Transport(Protocol):
 
 class HttpxTransport:
     """For people, the edge client, and tests over ASGI (``app``). Use it for few connections only.
-    ``trust_env``: through the environment's proxies."""
+    ``trust_env``: through the environment's proxies. ``hint`` says what to do if nobody answers."""
 
-    def __init__(self, *, timeout: float = 30.0, app: Any = None, trust_env: bool = True) -> None:
+    def __init__(
+        self, *, timeout: float = 30.0, app: Any = None, trust_env: bool = True, hint: str = HINT
+    ) -> None:
         inner = httpx.ASGITransport(app=app) if app is not None else None
-        self._client = httpx.AsyncClient(timeout=timeout, transport=inner, trust_env=trust_env)
+        # uvicorn closes idle connections after 5 s: none is used that it may be closing.
+        limits = httpx.Limits(keepalive_expiry=4.0)
+        self._client = httpx.AsyncClient(timeout=timeout, transport=inner, trust_env=trust_env, limits=limits)
+        self._hint = hint
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         """See `Transport`."""
@@ -51,7 +58,7 @@ class HttpxTransport:
                 received = await _whole(answer.aiter_raw(), answer.headers.get("content-encoding"), place)
         except httpx.RequestError as error:
             raise Unavailable(
-                f"no answer from {place}: {error or type(error).__name__}", hint="is the server up?"
+                f"no answer from {place}: {error or type(error).__name__}", hint=self._hint
             ) from error
         return Answer(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, received)
 
@@ -61,7 +68,7 @@ class HttpxTransport:
 
 
 class AiohttpTransport:
-    """For the fleet's probing: many connections at a tenth of the cost. Make it inside the running event
+    """For the fleet's probing: many connections at a tenth of the cost. Create it inside the running event
     loop."""
 
     def __init__(self, *, timeout: float = 30.0, connections: int = 64) -> None:
@@ -85,7 +92,7 @@ class AiohttpTransport:
                 return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, received)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unavailable(
-                f"no answer from {place}: {error or type(error).__name__}", hint="is the server up?"
+                f"no answer from {place}: {error or type(error).__name__}", hint=HINT
             ) from error
 
     async def close(self) -> None:
@@ -94,7 +101,7 @@ class AiohttpTransport:
 
 
 async def _whole(pieces: AsyncIterator[bytes], encoding: str | None, place: str) -> bytes:
-    """The body, which no server can make longer than `MAX_ANSWER`, compressed or not."""
+    """Read the body, of at most `MAX_ANSWER` bytes, compressed or not."""
     received = Received(encoding, MAX_ANSWER, place)
     async for piece in pieces:
         received.add(piece)
@@ -103,7 +110,7 @@ async def _whole(pieces: AsyncIterator[bytes], encoding: str | None, place: str)
 
 @lru_cache(maxsize=1024)
 def _place(url: str) -> str:
-    """Scheme, host and port, for messages: the rest of an address may hold names."""
+    """Return scheme, host and port for messages: the rest of an address may hold names."""
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeError) as error:

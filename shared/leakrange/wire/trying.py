@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from leakrange.strict import Strict
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
     "MOST_TEXT",
+    "AttributeRelease",
     "Guess",
-    "Head",
     "Label",
-    "Offered",
     "Redrawn",
     "Released",
     "Row",
     "Sample",
+    "TrialOffer",
     "Tried",
     "Try",
     "TryView",
@@ -29,11 +30,7 @@ Base64 = Annotated[str, Field(max_length=MOST_TEXT)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
-
-
-class Try(_Strict):
+class Try(Strict):
     """What a visitor tries: one of the ready samples by its ``place``, or a ``drawing`` of dark ink on a
     white page, a PNG or JPEG in base64. ``digit`` is what the drawing shows, if the visitor says so.
 
@@ -53,7 +50,7 @@ class Try(_Strict):
         return self
 
 
-class Sample(_Strict):
+class Sample(Strict):
     """A ready sample: a picture (PNG in base64), and its classes by attribute."""
 
     place: int
@@ -61,7 +58,7 @@ class Sample(_Strict):
     truth: dict[str, str]
 
 
-class Offered(_Strict):
+class TrialOffer(Strict):
     """What can be tried of one data set of a run. ``drawn``: visitors may draw samples by hand. ``ready``:
     models and attackers stand, else ``waiting`` says what is still to be done."""
 
@@ -81,19 +78,19 @@ class Offered(_Strict):
     samples: list[Sample]
 
 
-class TryView(_Strict):
+class TryView(Strict):
     """What visitors may try. ``run`` is None where nothing is trained yet: then ``scenario`` is the one to
     start. ``left`` of ``limit`` samples may be released today."""
 
     run: str | None
     name: str | None
     scenario: str
-    offered: list[Offered]
+    offered: list[TrialOffer]
     limit: int
     left: int
 
 
-class Label(_Strict):
+class Label(Strict):
     """What the user got for one attribute; ``confidence`` where the answer tells it, ``right`` where the
     truth is known."""
 
@@ -103,7 +100,7 @@ class Label(_Strict):
     right: bool | None
 
 
-class Head(_Strict):
+class AttributeRelease(Strict):
     """The numbers that left for one attribute, one for each of its classes."""
 
     attribute: str
@@ -111,7 +108,7 @@ class Head(_Strict):
     values: list[float]
 
 
-class Guess(_Strict):
+class Guess(Strict):
     """What somebody made of the release about the hidden attribute. ``attack`` is the strongest of the run
     under that defence: it was right about the share ``reached`` of the run's users, where always saying the
     commonest class is right about ``chance``. ``better``: luck does not explain the difference (95 %)."""
@@ -126,14 +123,14 @@ class Guess(_Strict):
     better: bool
 
 
-class Redrawn(_Strict):
+class Redrawn(Strict):
     """A picture drawn from the release alone (PNG in base64), and how near it came to the sample."""
 
     picture: str
     psnr: float
 
 
-class Released(_Strict):
+class Released(Strict):
     """One release of the sample to one provider: what the user got, what left the device, what the provider
     could make of it. ``average`` is the mean training picture of the label that the user got: whoever has the
     label and such pictures can draw it."""
@@ -142,13 +139,13 @@ class Released(_Strict):
     provider: str
     labels: list[Label]
     release: ReleaseKind
-    left: list[Head]
+    left: list[AttributeRelease]
     guess: Guess | None
     redrawn: Redrawn | None
     average: Redrawn | None
 
 
-class Row(_Strict):
+class Row(Strict):
     """One defence, and the releases under it."""
 
     defence: str
@@ -156,7 +153,7 @@ class Row(_Strict):
     releases: list[Released]
 
 
-class Tried(_Strict):
+class Tried(Strict):
     """The answer to a try. ``sample`` is the picture as the device saw it (PNG in base64). ``assumed``:
     nobody said which digit was drawn, and the truth holds if it is what the honest provider took it for."""
 

@@ -24,8 +24,8 @@ _lane = ThreadPoolExecutor(1, thread_name_prefix="large-bodies")
 
 
 async def in_turns(work: Generator[Any, None, T], size: int) -> T:
-    """The result of ``work`` on a body of ``size`` bytes. Small bodies are done at once; large ones share
-    one thread, which does a few steps of each in turn."""
+    """Return the result of ``work`` on a body of ``size`` bytes. Small bodies are done at once; large ones
+    share one thread, which does a few steps of each in turn."""
     if size < LARGE:
         result: T = finish(work)
         return result
@@ -36,14 +36,14 @@ async def in_turns(work: Generator[Any, None, T], size: int) -> T:
 
 
 async def apart(work: Callable[[], T], size: int) -> T:
-    """The result of ``work()``; for a large body in the thread of `in_turns`, in a single turn."""
+    """Return the result of ``work()``; for a large body in the thread of `in_turns`, in a single turn."""
     if size < LARGE:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_lane, work)
 
 
 def _turn(work: Generator[Any, None, T]) -> tuple[()] | tuple[T]:
-    """The result, once there is one."""
+    """Return the result, once there is one."""
     until = time.perf_counter() + TURN
     while time.perf_counter() < until:
         try:

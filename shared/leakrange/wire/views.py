@@ -1,27 +1,37 @@
-"""What a run found, as data for front ends (``/v1/runs/{run}/views``): sentences, key figures, and charts by
-section. Reports and pages show the same."""
+"""The results of a run as data for front ends (``/v1/runs/{run}/views``): sentences, key figures, and charts
+by section. Reports and pages show the same."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 __all__ = [
     "Choices",
-    "ColumnView",
-    "DefinitionView",
+    "Column",
+    "Definition",
     "GroupView",
-    "KeyView",
+    "Key",
     "Paint",
     "PictureView",
     "RunViews",
     "SectionView",
-    "StripView",
-    "TableView",
-    "TermView",
-    "TileView",
+    "Strip",
+    "Table",
+    "Term",
+    "Tile",
+    "Value",
+    "cell",
 ]
+
+Value = str | int | float | None
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_UNITS = {"share": "share of 1", "score": "0 to 1", "count": "", "number": ""}
 
 
 class Paint(BaseModel):
@@ -33,59 +43,108 @@ class Paint(BaseModel):
     dark: str
 
 
-class ColumnView(BaseModel):
-    """A column of a chart's data; ``unit`` is empty for names and plain numbers."""
+@dataclass(frozen=True)
+class Column:
+    """A heading, and the unit of the values below it; ``""`` for names and plain numbers."""
 
     name: str
-    unit: str
+    unit: str = ""
+
+    @classmethod
+    def of(cls, name: str, unit: str) -> Column:
+        """A column with the unit of a metric or an axis (`leakrange.metrics.registry.Unit`) in words."""
+        return cls(name, _UNITS.get(unit, unit))
+
+    @property
+    def heading(self) -> str:
+        """Name and unit: "PSNR (dB)"."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-class TableView(BaseModel):
-    """The data of a chart: all of it, also where fewer points are drawn."""
+@dataclass(frozen=True)
+class Table:
+    """The data of a chart: rows of as many values as there are columns, None for a missing one. It holds all
+    of them, also where fewer points are drawn."""
 
-    columns: list[ColumnView]
-    rows: list[list[str | int | float | None]]
+    columns: Sequence[Column] = ()
+    rows: Sequence[Sequence[Value]] = ()
+
+    def csv(self) -> str:
+        """The table as CSV, with a heading. Numbers have nine digits, and text that a spreadsheet would take
+        for a formula an apostrophe in front; empty where there are no columns."""
+        if not self.columns:
+            return ""
+        written = io.StringIO()
+        writer = csv.writer(written, lineterminator="\r\n")
+        writer.writerow([cell(column.heading) for column in self.columns])
+        writer.writerows([cell(value) for value in row] for row in self.rows)
+        return written.getvalue()
 
 
-class TermView(BaseModel):
-    """A measure: its equation with the source, its unit, and which way is which. ``name`` is that of the
-    registered metric, or empty; ``interval`` says over what the interval of one trial is."""
+def cell(value: Value) -> str:
+    """The value as it is written into a CSV file."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
-    name: str
+
+@dataclass(frozen=True)
+class Term:
+    """One measure of a chart: its equation with the source, its unit, and the meaning of its direction in
+    words. ``interval`` is the source of a single trial's interval and its method, and ``name`` that of the
+    registered metric, or empty."""
+
     title: str
-    unit: str
-    direction: str
     equation: str
-    interval: str
+    unit: str = ""
+    direction: str = ""
+    interval: str = ""
+    name: str = ""
 
 
-class DefinitionView(BaseModel):
-    """The measures of a chart, what its n is, and how its intervals are made."""
+@dataclass(frozen=True)
+class Definition:
+    """The definition of a chart: its measures, the meaning of its n, and the method of its intervals; empty
+    where it has none."""
 
-    terms: list[TermView]
-    counted: str
-    interval: str
+    terms: tuple[Term, ...] = ()
+    counted: str = ""
+    interval: str = ""
 
 
-class KeyView(BaseModel):
-    """An entry of a legend. ``colour`` is the number of a series (placeholder ``#0000a0`` and on), ``marker``
-    and ``dash`` are those of the marks; None where that tells nothing."""
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend: its text, and the colour, marker or dash that it explains. ``colour`` is the
+    number of a series, with the placeholder ``#0000a0`` and on."""
 
     text: str
-    colour: int | None
-    marker: int | None
-    dash: int | None
+    colour: int | None = None
+    marker: int | None = None
+    dash: int | None = None
 
 
-class StripView(BaseModel):
-    """Pictures of equal width side by side (PNG, base64), a tip for each, and of reconstructions one figure
-    for each by metric."""
+@dataclass(frozen=True)
+class Strip:
+    """Equally wide pictures side by side in one PNG (base64): a name, a remark ``beside`` it, and a tip for
+    each picture; for reconstructions, one figure for each picture, by metric."""
 
     name: str
     beside: str
     png: str
-    tips: list[str]
-    figures: dict[str, list[float]]
+    tips: Sequence[str]
+    figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One key figure: its label, the figure, and the text ``beside`` it to compare it with."""
+
+    label: str
+    figure: str
+    beside: str
+    tone: Literal["plain", "good", "bad"] = "plain"
 
 
 class PictureView(BaseModel):
@@ -98,13 +157,13 @@ class PictureView(BaseModel):
     label: str
     note: str
     kind: Literal["vega-lite", "gallery", "svg"]
-    keys: list[KeyView]
-    definition: DefinitionView
+    keys: list[Key]
+    definition: Definition
     rows: int
     specification: dict[str, Any] | None = None
-    strips: list[StripView] | None = None
+    strips: list[Strip] | None = None
     svg: str | None = None
-    table: TableView | None = None
+    table: Table | None = None
 
 
 class GroupView(BaseModel):
@@ -122,17 +181,8 @@ class SectionView(BaseModel):
     lead: str
     missing: str
     notes: list[str]
-    keys: list[KeyView]
+    keys: list[Key]
     groups: list[GroupView]
-
-
-class TileView(BaseModel):
-    """A key figure, and what it is to be compared with."""
-
-    label: str
-    figure: str
-    beside: str
-    tone: Literal["plain", "good", "bad"]
 
 
 class Choices(BaseModel):
@@ -151,7 +201,7 @@ class RunViews(BaseModel):
     state: str
     sentences: list[str]
     caveats: list[str]
-    tiles: list[TileView]
+    tiles: list[Tile]
     sections: list[SectionView]
     choices: Choices
     theme: dict[str, Paint]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from leakrange.data import load
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import FederatedDevices
 from leakrange.defences.representation.tappfl import Tappfl, TappflParameters
 from leakrange.federation.updates import Arrays
 from leakrange.jobs.recipe import DataSpec
@@ -22,7 +22,7 @@ from leakrange.nets.classifier import to_input
 class Seen:
     """The federation, the parameters that were sent, and samples that no device has."""
 
-    devices: Devices
+    devices: FederatedDevices
     sent: Arrays
     others: NDArray[np.float32]
 
@@ -43,7 +43,7 @@ def seen() -> Callable[..., Seen]:
         devices = len(loaded.where("train")) // samples
         federation = {"devices": devices, "local_epochs": epochs, "pretraining": 0}
         given = {"private": "sex", "batch": 8, "federation": federation}
-        own = Devices(Tappfl(TappflParameters.model_validate(given)).recipe(data, 0), loaded)
+        own = FederatedDevices(Tappfl(TappflParameters.model_validate(given)).recipe(data, 0), loaded)
         others = torch.from_numpy(loaded.values[loaded.where("test")])
         return Seen(own, own.initial(), to_input(others, loaded.spec).numpy())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.store.files import FolderStore
 from leakrange.store.releases import StoredReleases
 
@@ -17,5 +17,5 @@ def store(tmp_path: Path) -> FolderStore:
 
 
 @pytest.fixture
-def releases(store: FolderStore) -> Releases:
+def releases(store: FolderStore) -> ReleaseStore:
     return StoredReleases(store)

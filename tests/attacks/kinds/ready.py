@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
+from leakrange.attacks.kinds.kind import Kind
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Fitted, Judged, Shown, Uploaded
 from leakrange.data import Names
-from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from leakrange.jobs.verdict import Verdict
+from leakrange.jobs.samples import Span, Split
 from leakrange.wire.endpoints import ServiceSpec
 
-__all__ = ["MadeUp", "MadeUpModel"]
+__all__ = ["MadeUp", "MadeUpModel", "judged_by"]
 
 
 @dataclass
@@ -55,13 +54,12 @@ class MadeUp:
     """What the fleet infers."""
     student: Uploaded | None = None
     """What becomes of a student's outputs."""
-    verdict: Verdict | None = None
-    audit: AuditPlan | None = None
-    """What the auditor was asked."""
+    steps_taken: Mapping[str, Any] = field(default_factory=dict)
     evidence: BaseModel | None = None
     """What the fleet was given."""
     blind: Mapping[str, NDArray[Any]] | None = None
     """What a control says of the records of the pool; nothing by default."""
+    results: Mapping[str, Fitted] = field(default_factory=dict)
     controlled: BaseModel | None = None
     """What the control was given."""
 
@@ -80,25 +78,32 @@ class MadeUp:
     def obfuscators(self) -> list[Mapping[str, Any]]:
         return list(self.trained_for_defence)
 
-    async def shown(self, span: Span) -> list[Shown]:
+    def shown(self, span: Span) -> list[Shown]:
         data = self.model.recipe.data
         return [Shown(data, f"{name} on {span.split}") for name in self.needs.shadows]
 
-    async def fitted(self, evidence: BaseModel) -> Fitted:
-        self.evidence = evidence
-        return Fitted("f" * 64, self.found)
+    def taken(self, role: str) -> Any:
+        return self.steps_taken[role]
 
-    async def control(self, name: str, evidence: BaseModel) -> Fitted:
-        self.controlled, pool = evidence, 10_000
+    def fit(self, fit: Fit) -> Fitted:
+        """What the fleet makes of it."""
+        if not fit.by:
+            self.evidence = fit.evidence
+            return Fitted("f" * 64, self.found)
+        self.controlled, pool = fit.evidence, 10_000
         nothing = {"scores": np.full(pool, 0.5), "group": np.arange(pool), "fold": np.zeros(pool, int)}
-        return Fitted(name, self.blind or nothing)
+        return Fitted(fit.by, self.blind or nothing)
 
-    async def audited(self, plan: AuditPlan) -> Verdict:
-        assert self.verdict is not None
-        self.audit = plan
-        return self.verdict
+    def fitted(self, role: str = ATTACK) -> Fitted:
+        return self.results[role]
 
-    async def handed_in(self, student: Fitted) -> Uploaded:
-        assert student.arrays is self.found
+    @property
+    def handed_in(self) -> Uploaded:
         assert self.student is not None
         return self.student
+
+
+def judged_by(kind: Kind, trial: MadeUp) -> Judged:
+    """What the kind makes of the trial, when the fleet has been given what it fits."""
+    trial.results = {role: trial.fit(fit) for role, fit in kind.fits(trial).items()}
+    return kind.judge(trial)

@@ -11,12 +11,13 @@ import pytest
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Evidence
 from leakrange.attacks.kinds.attribute import LEARNT, AttributeEvidence, AttributeKind, evidence_of
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.panel import PANEL
 from leakrange.data import Attribute, Content, datasets, load
 from leakrange.data.catalogue import GivenSet
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob, given_evidence
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -30,7 +31,7 @@ def half_known() -> Iterator[DataSpec]:
     class HalfKnown(GivenSet):
         name = "half-known"
         description = "noise"
-        attributes = {"colour": Attribute("colour", ("red", "green", "blue"))}  # noqa: RUF012
+        attributes = {"colour": Attribute("colour", ("red", "green", "blue"))}
         spec, source = SampleSpec.picture(16, 16, 1), "made up"
 
         @classmethod
@@ -59,7 +60,7 @@ def stored(store: FolderStore, array: np.ndarray) -> str:
 
 
 def given(
-    releases: Releases, spec: DataSpec, auxiliary: list[list[str]], observed: list[list[str]], count: int
+    releases: ReleaseStore, spec: DataSpec, auxiliary: list[list[str]], observed: list[list[str]], count: int
 ) -> Evidence:
     named = AttributeEvidence(
         sensitive="colour",
@@ -72,7 +73,7 @@ def given(
 
 
 def test_samples_whose_label_is_unknown_teach_nothing(
-    half_known: DataSpec, store: FolderStore, releases: Releases
+    half_known: DataSpec, store: FolderStore, releases: ReleaseStore
 ) -> None:
     data = load(half_known)
     labels = data.labels["colour"][data.where("auxiliary")[5:95]][:80]
@@ -90,7 +91,7 @@ def test_samples_whose_label_is_unknown_teach_nothing(
 
 
 def test_draws_of_a_chunk_are_averaged_and_chunks_joined(
-    half_known: DataSpec, store: FolderStore, releases: Releases
+    half_known: DataSpec, store: FolderStore, releases: ReleaseStore
 ) -> None:
     draws = np.random.default_rng(1).normal(size=(4, 90, 3))
     one = [stored(store, draw[:60]) for draw in draws]
@@ -103,7 +104,7 @@ def test_draws_of_a_chunk_are_averaged_and_chunks_joined(
 
 
 def test_evidence_that_does_not_fit_together_is_refused(
-    half_known: DataSpec, store: FolderStore, releases: Releases
+    half_known: DataSpec, store: FolderStore, releases: ReleaseStore
 ) -> None:
     wide, narrow = stored(store, np.zeros((90, 4))), stored(store, np.zeros((90, 3)))
     short = stored(store, np.zeros((40, 4)))
@@ -120,7 +121,7 @@ def test_evidence_that_does_not_fit_together_is_refused(
 
 @pytest.mark.parametrize("sensitive", ["glasses", "identity"])
 def test_people_are_held_out_whole_unless_they_are_what_is_to_be_told(
-    sensitive: str, store: FolderStore, releases: Releases
+    sensitive: str, store: FolderStore, releases: ReleaseStore
 ) -> None:
     spec = DataSpec(name="synthfaces", size=16, count=300, auxiliary=0.5)
     data = load(spec)
@@ -140,7 +141,7 @@ def test_people_are_held_out_whole_unless_they_are_what_is_to_be_told(
     assert (len(np.unique(alike)) < len(records)) == (sensitive == "glasses")
 
 
-def test_what_was_learnt_is_kept_where_it_is_wanted(store: FolderStore, releases: Releases) -> None:
+def test_what_was_learnt_is_kept_where_it_is_wanted(store: FolderStore, releases: ReleaseStore) -> None:
     spec = DataSpec(name="digits", size=16, auxiliary=0.3)
     labels = load(spec).labels["parity"][load(spec).where("auxiliary")[:60]]
     noisy = np.random.default_rng(3).normal(size=(60, 4)) + 3 * labels[:, None]
@@ -150,7 +151,7 @@ def test_what_was_learnt_is_kept_where_it_is_wanted(store: FolderStore, releases
     found = {}
     for keep in (False, True):
         evidence = AttributeEvidence(**asked, keep=keep)
-        job = FitJob(attack="attribute-inference", evidence=evidence.model_dump(mode="json"))
+        job = FitJob(attack="attribute-inference", evidence=given_evidence(evidence))
         entry = attacks[job.attack]
         found[keep] = AttributeKind().infer(
             entry(entry.Parameters(sensitive="parity")), evidence, job, releases

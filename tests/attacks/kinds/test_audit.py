@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from leakrange.attacks.kinds.audit import AuditKind
-from leakrange.attacks.kinds.cell import Needs
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec
-from leakrange.jobs.verdict import Finding, Material, Subject, Verdict
+from leakrange.jobs.verdict import AuditedModel, Finding, Material, Verdict
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import PlannedTrial
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.samples import SampleSpec
-from tests.attacks.kinds.ready import MadeUp
+from tests.attacks.kinds.ready import MadeUp, judged_by
 
 DATA = DataSpec(name="digits", size=16)
 TEXT = """\
@@ -40,6 +40,13 @@ def text(more: str = "", data: str = "") -> str:
     return TEXT.format(more=more, data=data)
 
 
+def audit_of(trial: PlannedTrial) -> AuditPlan:
+    """What the trial has the fleet examine."""
+    [asked] = trial.needs.steps.values()
+    assert asked.step == "audit"
+    return AuditPlan.model_validate(asked.parameters)
+
+
 def finding(test: Any, score: float, threshold: float, **figures: float) -> Finding:
     return Finding(
         test=test,
@@ -55,7 +62,7 @@ def finding(test: Any, score: float, threshold: float, **figures: float) -> Find
 
 
 def verdict() -> Verdict:
-    subject = Subject(
+    subject = AuditedModel(
         name="m",
         url=None,
         sha256="0" * 64,
@@ -94,11 +101,8 @@ def verdict() -> Verdict:
     )
 
 
-async def test_the_verdict_becomes_the_figures_and_the_rounds_of_the_trial() -> None:
-    plan = AuditPlan(data=DATA, labelled=60)
-    trial = MadeUp(seed=4, needs=Needs(asked={"plan": plan.model_dump(mode="json")}), verdict=verdict())
-    judged = await AuditKind().judge(trial)  # type: ignore[arg-type]
-    assert trial.audit == plan.model_copy(update={"seed": 4})
+def test_the_verdict_becomes_the_figures_and_the_rounds_of_the_trial() -> None:
+    judged = judged_by(AuditKind(), MadeUp(seed=4, steps_taken={"verdict": verdict()}))
     assert {name: found.value for name, found in judged.metrics.items()} == pytest.approx(
         {
             "viciousness": 0.0125,
@@ -125,7 +129,7 @@ def test_each_model_is_audited_once_and_under_no_defence() -> None:
         for seed in (0, 4)
     ]
     assert (plan.streams, plan.probes, plan.shadows) == ([], [], [])
-    asked = AuditPlan.model_validate(plan.trials[0].needs.asked["plan"])
+    asked = audit_of(plan.trials[0])
     assert (asked.data, asked.labelled, asked.viciousness.rounds) == (DATA, 70, 3)
     assert asked.tests == ("viciousness", "entropy")
     assert {trial.result.sensitive for trial in plan.trials} == {"behaviour"}
@@ -133,9 +137,12 @@ def test_each_model_is_audited_once_and_under_no_defence() -> None:
 
 def test_several_sensitive_attributes_are_looked_for_one_after_the_other() -> None:
     plan = expand(parse(text(", sensitive: [parity, large]")))
-    found = {trial.result.sensitive: trial.needs.asked["plan"] for trial in plan.trials}
-    assert {name: plan["sensitive"] for name, plan in found.items()} == {"parity": "parity", "large": "large"}
-    assert all("curiosity" in plan["tests"] for plan in found.values())
+    audits = [(trial.result.sensitive, audit_of(trial)) for trial in plan.trials]
+    assert {(name, audit.sensitive) for name, audit in audits} == {
+        ("parity", "parity"),
+        ("large", "large"),
+    }
+    assert all("curiosity" in audit.tests for _, audit in audits)
 
 
 @pytest.mark.parametrize(
@@ -156,4 +163,4 @@ def test_a_broken_plan_is_told_with_its_line(more: str, data: str, said: str) ->
 
 def test_without_auxiliary_samples_those_of_the_test_are_taken() -> None:
     plan = expand(parse(text(", labelled_from: test", ", auxiliary: 0.0")))
-    assert {trial.needs.asked["plan"]["labelled_from"] for trial in plan.trials} == {"test"}
+    assert {audit_of(trial).labelled_from for trial in plan.trials} == {"test"}

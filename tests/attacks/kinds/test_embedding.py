@@ -14,14 +14,15 @@ from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.data import load
-from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import given_evidence
 from leakrange.metrics.embedding import MOST, embedded
 from leakrange.nets.classifier import to_input
 from leakrange.store.files import FolderStore
 from leakrange.store.releases import StoredReleases
 from leakrange.wire.errors import InvalidInput
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 
 DIGITS = DataSpec(name="digits")
 USERS = [Span(data=DIGITS, split="test", start=at, stop=stop) for at, stop in ((0, 30), (30, 55))]
@@ -80,7 +81,7 @@ def test_the_view_leaves_out_whom_nothing_is_known_of() -> None:
     assert viewed_embeddings({}, np.array([1, 0])) == {}
 
 
-def test_fits_that_draw_nothing_are_written_as_before() -> None:
+def test_fits_that_draw_nothing_are_named_as_before() -> None:
     span = Span(data=DIGITS, split="auxiliary", start=0, stop=30)
     told = {
         "sensitive": "loop",
@@ -89,13 +90,13 @@ def test_fits_that_draw_nothing_are_written_as_before() -> None:
         "observed": [["b"]],
     }
     plain = AttributeEvidence.model_validate(told)
-    assert plain.model_dump(mode="json") == told
-    drawn = plain.model_copy(update={"users": USERS}).model_dump(mode="json")
+    assert given_evidence(plain) == told
+    drawn = given_evidence(plain.model_copy(update={"users": USERS}))
     assert drawn == told | {"users": [each.model_dump(mode="json") for each in USERS]}
     assert AttributeEvidence.model_validate(drawn).users == USERS
 
 
-async def test_a_judged_trial_shows_the_planes_that_the_fleet_found() -> None:
+def test_a_judged_trial_shows_the_planes_that_the_fleet_found() -> None:
     span = Span(data=DIGITS, split="auxiliary", start=0, stop=50)
     labels = {"y": [0, 1, 0], "s": [1, -1, 0]}
     trial = MadeUp(
@@ -111,7 +112,7 @@ async def test_a_judged_trial_shows_the_planes_that_the_fleet_found() -> None:
             "released": np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]),
         },
     )
-    judged = await kinds["attribute"]().judge(trial)
+    judged = judged_by(kinds["attribute"](), trial)
     assert judged.views["embedding"] == {"classes": [1, 0], "released": [[0.0, 1.0], [4.0, 5.0]]}
     assert "confusion" in judged.views
     assert trial.evidence is not None

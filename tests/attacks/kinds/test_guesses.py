@@ -13,11 +13,11 @@ from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.trial import Judged, Uploaded
 from leakrange.data.resembling import NEAR_COPIES
-from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
 from leakrange.metrics import share_interval, wilson_interval
 from leakrange.wire.errors import LeakrangeError, NotFound
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 
 SPAN = Span(data=DataSpec(name="digits"), split="auxiliary", start=0, stop=50)
 
@@ -100,8 +100,8 @@ def test_the_entropy_is_that_of_outputs_to_users_whose_target_is_known() -> None
     assert not {"entropy", "entropy_median"} & set(defended.metrics)
 
 
-async def test_an_inside_attack_sees_no_more_users_than_its_budget() -> None:
-    judged = await kinds["decoder"]().judge(MadeUp(uploaded=uploaded(inferred()), budget=2))
+def test_an_inside_attack_sees_no_more_users_than_its_budget() -> None:
+    judged = judged_by(kinds["decoder"](), MadeUp(uploaded=uploaded(inferred()), budget=2))
     assert (judged.victims, judged.spent) == (2, 2)
     assert (value(judged, "curiosity"), value(judged, "honesty")) == (0.5, 1.0)
     # Both of them are of class 0, whatever the others are: nobody can do better than to say so.
@@ -158,13 +158,13 @@ def test_users_of_unknown_class_cannot_be_judged() -> None:
         judge_guesses(MadeUp(), unknown, Inference(np.zeros(2, int), np.zeros((2, 2), np.float32)))
 
 
-async def test_an_outsider_pays_for_every_draw_and_is_judged_by_all_users() -> None:
+def test_an_outsider_pays_for_every_draw_and_is_judged_by_all_users() -> None:
     found = {"predicted": inferred().predicted, "scores": inferred().scores}
     needs = Needs(probes={"auxiliary": ["q1", "q2"]}, asked={"span": SPAN.model_dump(mode="json")})
     trial = MadeUp(
         uploaded=uploaded(), needs=needs, probes={"auxiliary": [["a", "b"]]}, observed=[["c"]], found=found
     )
-    judged = await kinds["attribute"]().judge(trial)
+    judged = judged_by(kinds["attribute"](), trial)
     assert (judged.spent, judged.victims) == (100, 5)
     assert trial.evidence is not None
     assert trial.evidence.model_dump(include={"sensitive", "auxiliary", "observed"}) == {
@@ -174,7 +174,7 @@ async def test_an_outsider_pays_for_every_draw_and_is_judged_by_all_users() -> N
     }
 
 
-async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
+def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
     """The teacher's users were all decided for rightly; the student's were not."""
     users = [Span(data=SPAN.data, split="test", start=0, stop=6)]
     more = Span(data=DataSpec(name="synthfaces"), split="train", start=0, stop=30)
@@ -195,7 +195,7 @@ async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
         users=users,
         found={"scores": np.zeros((6, 2), np.float32)},
     )
-    judged = await kinds["student"]().judge(trial)
+    judged = judged_by(kinds["student"](), trial)
     assert (judged.spent, value(judged, "honesty"), value(judged, "curiosity")) == (80, 0.8, 0.6)
     assert trial.evidence is not None
     told = trial.evidence.model_dump()
@@ -208,9 +208,9 @@ async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
     assert (told["own"]["split"], told["own"]["stop"], told["hidden"]) == ("train", 12, "s")
 
 
-async def test_a_provider_without_a_decoder_has_inferred_nothing() -> None:
+def test_a_provider_without_a_decoder_has_inferred_nothing() -> None:
     with pytest.raises(NotFound, match="no decoder"):
-        await kinds["decoder"]().judge(MadeUp(uploaded=uploaded()))
+        judged_by(kinds["decoder"](), MadeUp(uploaded=uploaded()))
 
 
 def test_decisions_on_several_attributes_are_right_or_wrong_one_by_one() -> None:

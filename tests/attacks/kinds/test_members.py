@@ -9,12 +9,12 @@ from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.membership import Candidates, judge_members
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec, Subset
+from leakrange.jobs.samples import Span
 from leakrange.metrics import Estimate, auc_interval, membership_report, wilson_interval
 from leakrange.scenario.stored_trial import trained_on
 from leakrange.wire.errors import LeakrangeError
-from tests.attacks.kinds.ready import MadeUp
+from tests.attacks.kinds.ready import MadeUp, judged_by
 
 DIGITS = DataSpec(name="digits", subset=Subset(pool=60))
 
@@ -79,7 +79,7 @@ def test_the_truth_is_the_models_own_record() -> None:
             trained_on(record, 5)
 
 
-async def test_who_averages_pays_for_each_draw_and_defends_its_shadows_as_often_as_it_asks() -> None:
+def test_who_averages_pays_for_each_draw_and_defends_its_shadows_as_often_as_it_asks() -> None:
     """A mean of two noisy answers is no single noisy answer: shadows are to be like the target."""
     spans = {
         "records": Span(data=DIGITS, split="pool", start=0, stop=60),
@@ -97,7 +97,7 @@ async def test_who_averages_pays_for_each_draw_and_defends_its_shadows_as_often_
         found={"scores": np.linspace(1, 0, 60, dtype=np.float32)},
     )
     trial.uploaded = Uploaded([{"y": [0, 1]}], np.array([0, 0]), None)
-    judged = await kinds["membership"]().judge(trial)
+    judged = judged_by(kinds["membership"](), trial)
     assert judged.spent == 2 * (60 + 20)
     assert (judged.metrics["auc"].value, judged.metrics["honesty"].value) == (1.0, 0.5)
     evidence = trial.evidence

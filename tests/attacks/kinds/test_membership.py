@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.membership import Candidates, Population, Shadow, evidence_of
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import DataSpec, Subset, TrainingRecipe
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.show import ShowJob
+from leakrange.jobs.steps.train import TrainJob
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -49,12 +52,12 @@ def candidates(store: FolderStore, **changes: object) -> Candidates:
     return found.model_copy(update=changes)
 
 
-def given(named: Candidates, releases: Releases) -> MembershipEvidence:
+def given(named: Candidates, releases: ReleaseStore) -> MembershipEvidence:
     return evidence_of(named, FitJob(attack="rmia", evidence=named.model_dump(mode="json")), releases)
 
 
 def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     data = load(DIGITS)
     found = given(candidates(store), releases)
@@ -70,7 +73,7 @@ def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(
     np.testing.assert_array_equal(found.population_labels, population[:20])
 
 
-def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: Releases) -> None:
+def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: ReleaseStore) -> None:
     noisy = [{"noise": {"scale": 0.5}}]
     once = given(candidates(store, defence=noisy), releases)
     often = given(candidates(store, defence=noisy, draws=64), releases)
@@ -82,7 +85,7 @@ def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases:
     np.testing.assert_array_equal(once.shadows, again.shadows)
 
 
-def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore, releases: Releases) -> None:
+def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore, releases: ReleaseStore) -> None:
     short = candidates(store, answers=[[stored(store, "x", 40, 5.0)]])
     with pytest.raises(InvalidInput, match="40 answers for 60 records"):
         given(short, releases)
@@ -94,8 +97,5 @@ def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore, releases: R
 def test_what_a_shadow_shows_has_a_name_of_its_own_for_each_span() -> None:
     recipe = TrainingRecipe(data=DIGITS, behaviour="honest", parameters={"target": "digit"})
     assert TrainJob(recipe=recipe).identity() == recipe.digest()
-    shown = {
-        TrainJob(recipe=recipe, shown=Shown(release="logits", span=span)).identity()
-        for span in (RECORDS, POPULATION)
-    }
+    shown = {ShowJob(recipe=recipe, release="logits", span=span).identity() for span in (RECORDS, POPULATION)}
     assert len(shown | {recipe.digest()}) == 3

@@ -7,13 +7,13 @@ import pytest
 
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.people import PeopleAsked, evidence_of
 from leakrange.attacks.people.membership import PeopleEvidence
 from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import load
-from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
@@ -32,7 +32,7 @@ def stored(store: FolderStore, first: int, rows: int, sign: int = 1) -> str:
 
 
 def given(
-    store: FolderStore, releases: Releases, release: ReleaseKind = "features", **changes: object
+    store: FolderStore, releases: ReleaseStore, release: ReleaseKind = "features", **changes: object
 ) -> tuple[PeopleEvidence, np.ndarray]:
     answers = [[stored(store, 0, 100)], [stored(store, 100, 100)]]
     fields = {"data": DATA, "count": 160, "known": 4, "answers": answers}
@@ -42,7 +42,7 @@ def given(
 
 
 def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     found, places = given(store, releases)
     assert found.releases[:, 0].tolist() == list(range(160))  # as many as the budget answers
@@ -56,7 +56,9 @@ def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(
     assert (found.membership == -1).sum() == 32
 
 
-def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore, releases: Releases) -> None:
+def test_a_distance_is_of_the_person_whom_both_images_show(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
     found, places = given(store, releases, "score")
     pairs = asked_pairs(CROWD, 160, DATA.seed)
     assert found.person.tolist() == (pairs[:, 0] % 40).tolist() == (pairs[:, 1] % 40).tolist()
@@ -64,7 +66,7 @@ def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore, r
 
 
 def test_who_is_unaware_of_a_defence_learns_from_answers_without(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     before = [[stored(store, 0, 100, -1)], [stored(store, 100, 100, -1)]]
     found, _ = given(store, releases, undefended=before)
@@ -72,7 +74,7 @@ def test_who_is_unaware_of_a_defence_learns_from_answers_without(
     assert found.releases[:, 0].tolist() == list(range(160))
 
 
-def test_what_does_not_fit_is_told(store: FolderStore, releases: Releases) -> None:
+def test_what_does_not_fit_is_told(store: FolderStore, releases: ReleaseStore) -> None:
     with pytest.raises(InvalidInput, match="200 and 200 answers to 240 questions"):
         given(store, releases, count=240)
     with pytest.raises(InvalidInput, match="no crowd"):
@@ -80,7 +82,7 @@ def test_what_does_not_fit_is_told(store: FolderStore, releases: Releases) -> No
 
 
 def test_who_reads_the_highest_confidences_alone_does_not_see_whose_they_are(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     rng = np.random.default_rng(0)
     soft = rng.dirichlet(np.ones(5), size=160).astype(np.float32)
@@ -101,7 +103,7 @@ def test_who_reads_the_highest_confidences_alone_does_not_see_whose_they_are(
     assert not np.allclose(found["soft", 3], found["soft", 9])
 
 
-def test_in_folds_scores_are_of_everybody(store: FolderStore, releases: Releases) -> None:
+def test_in_folds_scores_are_of_everybody(store: FolderStore, releases: ReleaseStore) -> None:
     asked = PeopleAsked(data=DATA, count=160, known=0, answers=[[stored(store, 0, 160)]])
     job = FitJob(attack="first-cut", release="score", evidence=asked.model_dump(mode="json"))
     attack = attacks["first-cut"](attacks["first-cut"].Parameters.model_validate({"folds": 4}))
@@ -113,7 +115,7 @@ def test_in_folds_scores_are_of_everybody(store: FolderStore, releases: Releases
 
 
 def test_who_deduces_who_is_shown_is_right_as_far_as_its_recogniser_is(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     data, rng = load(DATA), np.random.default_rng(0)
     pool, own, person = data.where("pool"), data.where("photographs"), data.labels["person"]
@@ -144,7 +146,7 @@ def test_who_deduces_who_is_shown_is_right_as_far_as_its_recogniser_is(
 
 
 def test_who_names_whole_clusters_or_only_what_is_sure_is_right_more_often(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     data, rng = load(DATA), np.random.default_rng(0)
     pool, own, person = data.where("pool"), data.where("photographs"), data.labels["person"]

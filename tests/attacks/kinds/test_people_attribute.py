@@ -10,13 +10,14 @@ import pytest
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds, people_attribute
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.people_attribute import AttributeAsked
 from leakrange.attacks.people.questions import compared, learnt_from
 from leakrange.data import load
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span, Split
 from leakrange.jobs.recipe import Crowd, DataSpec, TrainingRecipe
+from leakrange.jobs.samples import Span, Split
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.store.files import FolderStore, put_array
@@ -24,7 +25,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput, InvalidScenario
 from leakrange.wire.releases import ReleaseKind
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 from tests.scenario.planned import trial
 
 CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
@@ -59,7 +60,7 @@ def asked(store: FolderStore, strength: float, **changes: object) -> AttributeAs
 
 
 def inferred(
-    evidence: AttributeAsked, releases: Releases, release: ReleaseKind = "features"
+    evidence: AttributeAsked, releases: ReleaseStore, release: ReleaseKind = "features"
 ) -> dict[str, np.ndarray]:
     entry = attacks["people-attribute"]
     job = FitJob(attack=entry.name, release=release, evidence=evidence.model_dump(mode="json"))
@@ -67,7 +68,7 @@ def inferred(
     return kinds["people-attribute"]().infer(entry(parameters), evidence, job, releases)
 
 
-async def judged(found: dict[str, np.ndarray], members: range, references: int = 0) -> dict[str, float]:
+def judged(found: dict[str, np.ndarray], members: range, references: int = 0) -> dict[str, float]:
     targets = len(found["truth"])
     model = MadeUpModel(
         recipe=TrainingRecipe(data=DATA, behaviour="honest"),
@@ -87,46 +88,46 @@ async def judged(found: dict[str, np.ndarray], members: range, references: int =
         trained_on=tuple(members),
         found=found,
     )
-    verdict = await kinds["people-attribute"]().judge(ready)
+    verdict = judged_by(kinds["people-attribute"](), ready)
     assert verdict.spent == (60 + targets) * max(references, 1)
     assert verdict.victims == (found["truth"] >= 0).sum() - len(members)
     return {name: estimate.value for name, estimate in verdict.metrics.items()}
 
 
-async def test_what_the_answers_tell_is_read_and_what_they_do_not_is_not(
-    store: FolderStore, releases: Releases
+def test_what_the_answers_tell_is_read_and_what_they_do_not_is_not(
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     truth = load(DATA).labels["glasses"][load(DATA).where("pool")]
     for strength, low, high in ((4.0, 0.9, 1.0), (0.0, 0.3, 0.7)):
         found = inferred(asked(store, strength), releases)
         np.testing.assert_array_equal(found["truth"], truth)
-        assert low < (await judged(found, range(0)))["auc"] <= high
+        assert low < judged(found, range(0))["auc"] <= high
 
 
-async def test_only_people_whom_the_teacher_never_saw_are_judged(
-    store: FolderStore, releases: Releases
+def test_only_people_whom_the_teacher_never_saw_are_judged(
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     found = inferred(asked(store, 4.0), releases)
     wrong = {**found, "scores": found["scores"].copy()}
     wrong["scores"][:100] *= -1  # of members
-    assert (await judged(wrong, range(100)))["auc"] > 0.9
-    assert (await judged(wrong, range(0)))["auc"] < 0.8
+    assert judged(wrong, range(100))["auc"] > 0.9
+    assert judged(wrong, range(0))["auc"] < 0.8
 
 
-async def test_targets_and_classes_of_other_attributes_limit_who_is_judged(
-    store: FolderStore, releases: Releases
+def test_targets_and_classes_of_other_attributes_limit_who_is_judged(
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     data = load(DATA)
     bearded = data.labels["facial-hair"][data.where("pool")[:100]] == 1
     found = inferred(asked(store, 4.0, targets=100, among={"facial-hair": "beard"}), releases)
     assert len(found["scores"]) == 100
     np.testing.assert_array_equal(found["truth"] >= 0, bearded)
-    assert (await judged(found, range(0)))["auc"] > 0.9
+    assert judged(found, range(0))["auc"] > 0.9
 
 
 @pytest.mark.parametrize("known", [0, 1])
-async def test_who_knows_pictures_of_one_class_alone_infers_that_class(
-    known: int, store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+def test_who_knows_pictures_of_one_class_alone_infers_that_class(
+    known: int, store: FolderStore, releases: ReleaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, evidence = load(DATA), asked(store, 4.0)
     labels = data.labels["glasses"].copy()
@@ -136,10 +137,10 @@ async def test_who_knows_pictures_of_one_class_alone_infers_that_class(
     )
     found = inferred(evidence, releases)
     assert set(found["predicted"].tolist()) == {known}
-    assert (await judged(found, range(0)))["auc"] == 0.5
+    assert judged(found, range(0))["auc"] == 0.5
 
 
-async def test_distances_to_references_tell_what_vectors_do(store: FolderStore, releases: Releases) -> None:
+def test_distances_to_references_tell_what_vectors_do(store: FolderStore, releases: ReleaseStore) -> None:
     """The distances are those of points on a line, on which glasses move a picture."""
     data, rng, told = load(DATA), np.random.default_rng(0), {}
     place = rng.normal(size=len(data)) + 8.0 * data.labels["glasses"]
@@ -154,7 +155,7 @@ async def test_distances_to_references_tell_what_vectors_do(store: FolderStore, 
     evidence = AttributeAsked(data=DATA, sensitive="glasses", known=60, targets=240, references=5, **told)
     found = inferred(evidence, releases, "score")
     np.testing.assert_array_equal(found["truth"], data.labels["glasses"][data.where("pool")])
-    assert (await judged(found, range(100), references=5))["auc"] > 0.9
+    assert judged(found, range(100), references=5)["auc"] > 0.9
 
 
 def test_each_picture_is_compared_with_every_reference_and_no_lesson_shows_one() -> None:
@@ -175,7 +176,7 @@ def test_each_picture_is_compared_with_every_reference_and_no_lesson_shows_one()
     assert len(expected[1][1]) == 4 * 15
 
 
-def test_answers_that_are_too_few_are_told(store: FolderStore, releases: Releases) -> None:
+def test_answers_that_are_too_few_are_told(store: FolderStore, releases: ReleaseStore) -> None:
     with pytest.raises(InvalidInput, match="70 answers about 75 pictures"):
         inferred(asked(store, 4.0, known=75), releases)
     with pytest.raises(InvalidInput, match="have 60 and 240 pictures, not 60 and 241"):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import BaseModel
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.panel import PANEL, held_out
 from leakrange.attacks.kinds.probing import Classified, ProbingKind
-from leakrange.attacks.kinds.trial import Fitted, Uploaded
+from leakrange.attacks.kinds.trial import Fit, Fitted, Uploaded
 from leakrange.attacks.probing import NET, Probing, ProbingParameters
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, Span
-from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import mean_auc, wilson_interval
 from leakrange.scenario.attacks import targets_of
 from leakrange.scenario.language import parse
@@ -29,7 +29,7 @@ from leakrange.scenario.provider import resolve
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, LeakrangeError
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 from tests.scenario.planned import trial
 
 TEXT = """\
@@ -64,7 +64,7 @@ def test_the_same_samples_are_asked_about_as_they_are_and_obfuscated() -> None:
         "gait": ["general", 2],
     }
     streams = {each.id: each for each in plan.streams}
-    assert streams["honest-s4.none.u0"].local == []
+    assert streams["honest-s4.none.u0"].local.spec() == []
     assert streams["honest-s4.none.u0"].spans == streams["honest-s4.hides.u0"].spans
     [model] = plan.models
     assert model.recipe.data.name == "synthmotion"
@@ -114,7 +114,7 @@ class Counting(Probing):
 DATA = DataSpec(name="synthmotion", count=400, auxiliary=0.4)
 
 
-def test_the_same_lessons_are_learned_once(store: FolderStore, releases: Releases) -> None:
+def test_the_same_lessons_are_learned_once(store: FolderStore, releases: ReleaseStore) -> None:
     data = load(DATA)
     own, users = (data.where(part) for part in ("auxiliary", "test"))
 
@@ -124,7 +124,7 @@ def test_the_same_lessons_are_learned_once(store: FolderStore, releases: Release
         return identity
 
     lessons = [[stored("own", own)]]
-    parameters = ProbingParameters(net=NetSpec(name="conv-1d", width=0.5), epochs=8, batch=16)
+    parameters = ProbingParameters(net=NetChoice(name="conv-1d", width=0.5), epochs=8, batch=16)
     attack = Counting(parameters)
     Counting.fits = 0
     for name, chosen in (("all", users), ("few", users[:7])):
@@ -168,7 +168,7 @@ STRANGERS = DataSpec(name="synthpeople", size=16, count=4096, auxiliary=0.05)
 
 
 def test_every_draw_of_whole_people_is_a_lesson_and_others_are_learned_anew(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     data = load(STRANGERS)
     own = data.where("auxiliary")
@@ -200,7 +200,7 @@ def test_every_draw_of_whole_people_is_a_lesson_and_others_are_learned_anew(
     np.testing.assert_array_equal(group[:, None] == group, person[:, None] == person)
 
 
-def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, releases: Releases) -> None:
+def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, releases: ReleaseStore) -> None:
     identity, shorter = digest(["a"]), digest(["b"])
     put_array(store, f"{identity}.npy", np.zeros((60, 128, 3), np.float32))
     put_array(store, f"{shorter}.npy", np.zeros((50, 128, 3), np.float32))
@@ -216,7 +216,7 @@ def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, rel
 
 
 def test_one_faint_number_of_a_sample_that_tells_the_attribute_is_found_though_the_net_misses_it(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     """Obfuscated samples are noise. One of 192 numbers is a tenth as loud, and higher for one hand: who knows
     which has an AUC of .92."""
@@ -234,7 +234,7 @@ def test_one_faint_number_of_a_sample_that_tells_the_attribute_is_found_though_t
         observed=[[digest(["users"])]],
         panel=True,
     )
-    parameters = ProbingParameters(net=NetSpec(name="conv-1d", width=0.5), epochs=8)
+    parameters = ProbingParameters(net=NetChoice(name="conv-1d", width=0.5), epochs=8)
     job = FitJob(attack="probing", evidence=evidence.model_dump(mode="json"), seed=2)
     found = ProbingKind().infer(Probing(parameters), evidence, job, releases)
     truth = data.labels["hand"][users]
@@ -273,7 +273,8 @@ class Probed(MadeUp):
     times: int = 1
     asked: list[tuple[str, str, str]] = field(default_factory=list)
 
-    async def fitted(self, evidence: BaseModel) -> Fitted:
+    def fit(self, fit: Fit) -> Fitted:
+        evidence = fit.evidence
         assert isinstance(evidence, Classified)
         question = (evidence.attribute, evidence.lessons[0][0], evidence.observed[0][0])
         self.asked.append(question)
@@ -320,7 +321,7 @@ def probed(truth: Mapping[str, list[int]] = TRUTH, times: int = 1) -> Probed:
 
 def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
     ready = probed(times=9)
-    judged = asyncio.run(ProbingKind().judge(ready))
+    judged = judged_by(ProbingKind(), ready)
     found = {name: estimate.value for name, estimate in judged.metrics.items()}
     # s: .8 reached, .6 by the commonest class, 1 undefended; u, of four users: .5, .5, 1, and .75 unfinetuned
     assert found["private_nag"] == pytest.approx(0.5)
@@ -353,7 +354,7 @@ def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
 
 def test_five_users_do_not_tell_that_there_is_a_lead_to_share() -> None:
     """Undefended all five are told right, where the commonest class has three: that may be luck."""
-    judged = asyncio.run(ProbingKind().judge(probed()))
+    judged = judged_by(ProbingKind(), probed())
     assert not {"private_nag", "mnag"} & judged.metrics.keys()
     first, _ = judged.views["attributes"]
     assert "nag" not in first
@@ -362,4 +363,4 @@ def test_five_users_do_not_tell_that_there_is_a_lead_to_share() -> None:
 
 def test_nobody_whose_attribute_is_known_is_a_clear_error() -> None:
     with pytest.raises(LeakrangeError, match="no user's 'u' is known"):
-        asyncio.run(ProbingKind().judge(probed({**TRUTH, "u": [-1] * 5})))
+        judged_by(ProbingKind(), probed({**TRUTH, "u": [-1] * 5}))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.reconstructed import Compared, compare
 from leakrange.attacks.kinds.reconstruction import Learned, ReconstructionKind
 from leakrange.attacks.kinds.reconstruction_decoder import Found, ReconstructionDecoderKind
@@ -22,13 +22,14 @@ from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParam
 from leakrange.attacks.vicious_decoder import ViciousDecoder
 from leakrange.data import datasets, load
 from leakrange.data.resembling import NEAR_COPIES
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import mean_interval
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 
 SPEC = DataSpec(name="digits", size=16, auxiliary=0.3, limit=200)
 DIGITS = load(SPEC)
@@ -47,7 +48,7 @@ def stored(store: FolderStore, array: NDArray[np.generic]) -> str:
 
 
 def inside(
-    store: FolderStore, releases: Releases, pictures: NDArray[np.generic], count: int
+    store: FolderStore, releases: ReleaseStore, pictures: NDArray[np.generic], count: int
 ) -> dict[str, NDArray[np.generic]]:
     """What becomes of reconstructions of twelve users, in two sessions."""
     compared = Compared(users=SESSIONS[:2], count=count, trained=SPEC)
@@ -63,7 +64,7 @@ def strip(file: NDArray[np.generic]) -> NDArray[np.uint8]:
 
 
 def test_each_user_is_compared_with_what_was_made_of_its_own_upload(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     drawn = TEST[:12].astype(np.float32)
     drawn[8] = 255.0 - drawn[8]
@@ -81,7 +82,7 @@ def test_each_user_is_compared_with_what_was_made_of_its_own_upload(
 
 
 def test_the_mean_picture_of_what_was_decided_is_no_better_than_the_decision(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     """Of training and validation pictures by their own labels, whatever class a user is of."""
     decided = (DIGITS.labels["digit"][DIGITS.where("test")][:12] + np.array([3, *[0] * 11])) % 10
@@ -106,7 +107,9 @@ def test_the_mean_picture_of_what_was_decided_is_no_better_than_the_decision(
     assert np.abs(of["parity"] - of["large"]).max() > 0.1
 
 
-def test_values_out_of_range_are_cut_and_other_sizes_refused(store: FolderStore, releases: Releases) -> None:
+def test_values_out_of_range_are_cut_and_other_sizes_refused(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
     bright = np.where(TEST[:12] > 0, TEST[:12] + 900.0, -40.0)
     white = np.where(TEST[:12] > 0, 255.0, 0.0)
     np.testing.assert_array_equal(
@@ -117,7 +120,7 @@ def test_values_out_of_range_are_cut_and_other_sizes_refused(store: FolderStore,
 
 
 def test_the_covariance_is_inverted_once(
-    store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+    store: FolderStore, releases: ReleaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
     monkeypatch.setattr("leakrange.attacks.kinds.reconstructed._inverses", None)
@@ -129,7 +132,7 @@ def test_the_covariance_is_inverted_once(
         inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
 
 
-def test_an_outsider_is_judged_on_what_it_learned(store: FolderStore, releases: Releases) -> None:
+def test_an_outsider_is_judged_on_what_it_learned(store: FolderStore, releases: ReleaseStore) -> None:
     """Its releases are the parts of pictures; the users' pictures themselves do not reach it."""
 
     def parts(pictures: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -152,7 +155,7 @@ def test_an_outsider_is_judged_on_what_it_learned(store: FolderStore, releases: 
 
 
 @pytest.fixture
-def trial(store: FolderStore, releases: Releases) -> MadeUp:
+def trial(store: FolderStore, releases: ReleaseStore) -> MadeUp:
     """Thirty users in three sessions, whose answers are right but for the first's."""
     truth = np.arange(30) % 10
     decided = truth.copy()
@@ -182,8 +185,8 @@ def trial(store: FolderStore, releases: Releases) -> MadeUp:
     )
 
 
-async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> None:
-    judged = await ReconstructionDecoderKind().judge(trial)
+def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> None:
+    judged = judged_by(ReconstructionDecoderKind(), trial)
     assert isinstance(trial.evidence, Found)
     assert trial.evidence.reconstructed == [["a"], ["b"]]
     assert (trial.evidence.compared.count, trial.evidence.compared.users) == (9, SESSIONS[:2])
@@ -198,32 +201,32 @@ async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> Non
     assert {len(view[name]) for name in ("psnr", "ssim", "risk")} == {9}
 
     trial.budget = 1000
-    judged = await ReconstructionDecoderKind().judge(trial)
+    judged = judged_by(ReconstructionDecoderKind(), trial)
     assert trial.evidence.reconstructed == [["a"], ["b"], ["c"]]
     assert (trial.evidence.compared.count, judged.spent) == (30, 30)
 
     trial.uploaded = Uploaded(trial.uploaded.truths, trial.uploaded.decisions, None)
     with pytest.raises(NotFound, match="reconstructed nothing"):
-        await ReconstructionDecoderKind().judge(trial)
+        judged_by(ReconstructionDecoderKind(), trial)
 
 
-async def test_intervals_are_over_people_where_users_resemble_each_other(trial: MadeUp) -> None:
+def test_intervals_are_over_people_where_users_resemble_each_other(trial: MadeUp) -> None:
     copies = [0, 0, 0, 1, 1, 1, 2, 2, 2, *range(3, 24)]
     told = [
         {**labels, NEAR_COPIES: copies[span.start : span.stop]}
         for labels, span in zip(trial.uploaded.truths, SESSIONS, strict=True)
     ]
-    alone = (await ReconstructionDecoderKind().judge(trial)).metrics
+    alone = judged_by(ReconstructionDecoderKind(), trial).metrics
     trial.uploaded = replace(trial.uploaded, truths=told)
-    together = (await ReconstructionDecoderKind().judge(trial)).metrics
+    together = judged_by(ReconstructionDecoderKind(), trial).metrics
     for name in ("psnr", "ssim"):
         values, group = trial.found[name], np.array(copies[:9])
         assert (alone[name].low, alone[name].high) == pytest.approx(mean_interval(values))
         assert (together[name].low, together[name].high) == pytest.approx(mean_interval(values, group))
 
 
-async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp) -> None:
-    judged = await ReconstructionKind().judge(trial)
+def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp) -> None:
+    judged = judged_by(ReconstructionKind(), trial)
     assert isinstance(trial.evidence, Learned)
     assert trial.evidence.observed == [["u0"], ["u1"], ["u2"]]
     assert trial.evidence.auxiliary == [["q"], ["r"]]
@@ -243,7 +246,7 @@ async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp
     ],
     ids=str,
 )
-async def test_features_carry_no_more_than_floats_and_what_a_policy_leaves(
+def test_features_carry_no_more_than_floats_and_what_a_policy_leaves(
     policy: list[object], values: int | None, streams: int, bits: float | None, trial: MadeUp
 ) -> None:
     trial.model.release = "features"
@@ -251,13 +254,13 @@ async def test_features_carry_no_more_than_floats_and_what_a_policy_leaves(
     trial.needs = trial.needs.model_copy(update={"asked": asked, "streams": ["t"] * streams})
     trial.uploaded = replace(trial.uploaded, soft=None, values=values)
     for kind in (ReconstructionDecoderKind(), ReconstructionKind()):
-        judged = await kind.judge(trial)
+        judged = judged_by(kind, trial)
         assert "bits_recovered" in judged.metrics
         found = judged.metrics.get("bits_capacity")
         assert (found and found.value) == (bits and pytest.approx(bits))
 
 
-async def test_class_scores_carry_the_bits_of_each_attribute_in_each_release(trial: MadeUp) -> None:
+def test_class_scores_carry_the_bits_of_each_attribute_in_each_release(trial: MadeUp) -> None:
     """Whatever of them a policy leaves out."""
     for policy, streams, bits in (
         (["argmax"], 1, 1 + 1 + np.log2(10)),
@@ -267,11 +270,11 @@ async def test_class_scores_carry_the_bits_of_each_attribute_in_each_release(tri
         asked = {**trial.needs.asked, "policy": policy}
         trial.needs = trial.needs.model_copy(update={"asked": asked, "streams": ["t"] * streams})
         trial.uploaded = replace(trial.uploaded, soft=None, heads=(2, 2, 10), values=6)
-        judged = await ReconstructionDecoderKind().judge(trial)
+        judged = judged_by(ReconstructionDecoderKind(), trial)
         assert judged.metrics["bits_capacity"].value == pytest.approx(bits)
 
 
-async def test_at_most_ten_thousand_users_are_judged(trial: MadeUp) -> None:
+def test_at_most_ten_thousand_users_are_judged(trial: MadeUp) -> None:
     def session(start: int) -> Span:
         return Span(data=SPEC, split="test", start=start, stop=start + 3000)
 

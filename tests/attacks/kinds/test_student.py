@@ -8,11 +8,12 @@ import pytest
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds import kind_of
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.student import StudentEvidence, cut_anew
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import auc
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
@@ -54,18 +55,18 @@ def evidence(store: FolderStore, **changes: object) -> StudentEvidence:
     return StudentEvidence.model_validate(fields | changes)
 
 
-def told(evidence: StudentEvidence, releases: Releases, **parameters: object) -> dict[str, np.ndarray]:
+def told(evidence: StudentEvidence, releases: ReleaseStore, **parameters: object) -> dict[str, np.ndarray]:
     attack = attacks["distillation"]
     job = FitJob(attack="distillation", release="softmax", evidence=evidence.model_dump(mode="json"))
     chosen = attack.Parameters.model_validate({"epochs": 15, "width": 0.5, **parameters})
     return kind_of(attack).infer(attack(chosen), evidence, job, releases)
 
 
-def soft_outputs(evidence: StudentEvidence, releases: Releases) -> np.ndarray:
+def soft_outputs(evidence: StudentEvidence, releases: ReleaseStore) -> np.ndarray:
     return told(evidence, releases)["scores"]
 
 
-def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releases: Releases) -> None:
+def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releases: ReleaseStore) -> None:
     soft = soft_outputs(evidence(store), releases)
     assert (soft.shape, soft.dtype) == ((150, 2), np.float32)
     np.testing.assert_allclose(soft.sum(axis=1), 1.0, atol=1e-5)
@@ -74,7 +75,7 @@ def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releas
     assert 0.7 < soft.max(axis=1).mean() < 0.97  # as sure as the teacher, and no surer
 
 
-def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releases: Releases) -> None:
+def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releases: ReleaseStore) -> None:
     def answered_by(chunks: list[list[str]]) -> StudentEvidence:
         return evidence(store, answered=[{"span": OWN, "answers": chunks}])
 
@@ -85,7 +86,7 @@ def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releas
 
 
 def test_a_provider_that_runs_the_student_has_its_outputs_for_records_of_its_own(
-    store: FolderStore, releases: Releases
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     asked = evidence(store)
     plain, more = (told(asked, releases, threshold=where) for where in ("teacher", "records"))

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import substitutes as module
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.substitutes import Observed, SubstitutesKind
-from leakrange.attacks.kinds.trial import Uploaded
+from leakrange.attacks.kinds.trial import Fit, Fitted, Uploaded
 from leakrange.data import Samples, load
-from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Estimate
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import LeakrangeError
-from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 
 DATA = DataSpec(name="digits", size=16, auxiliary=0.3, limit=200)
 DIGITS = load(DATA)
@@ -47,8 +47,12 @@ def drawn(count: int, seed: int, places: list[int] = CHOSEN) -> NDArray[np.int64
     return LABELLED[np.random.default_rng(seed).choice(places, count)]
 
 
-async def judged(
-    store: FolderStore, releases: Releases, shown: NDArray[Any], name: str = "substitute-margin", **more: Any
+def judged(
+    store: FolderStore,
+    releases: ReleaseStore,
+    shown: NDArray[Any],
+    name: str = "substitute-margin",
+    **more: Any,
 ) -> tuple[dict[str, Estimate], int]:
     """The figures of a trial in which users upload that in place of their samples, and what it cost."""
     own = more.pop("own", np.empty((0, *DIGITS.spec.shape)))
@@ -64,23 +68,23 @@ async def judged(
     )
     assert not more
 
-    async def fitted(evidence: Any) -> Any:
-        evidence = Observed.model_validate(evidence.model_dump(mode="json"))
+    def fit(given: Fit) -> Fitted:
+        evidence = Observed.model_validate(given.evidence.model_dump(mode="json"))
         job = FitJob(attack=name, evidence={})
         trial.found = SubstitutesKind().infer(attacks[name](), evidence, job, releases)
-        return await MadeUp.fitted(trial, evidence)
+        return MadeUp.fit(trial, given)
 
-    trial.fitted = fitted  # type: ignore[method-assign]
-    found = await SubstitutesKind().judge(trial)
+    trial.fit = fit  # type: ignore[method-assign]
+    found = judged_by(SubstitutesKind(), trial)
     return found.metrics, found.spent
 
 
 @pytest.mark.parametrize("name", ["substitute-distance", "substitute-margin"])
-async def test_substitutes_that_were_sent_are_told_from_all_other_records(
-    name: str, store: FolderStore, releases: Releases
+def test_substitutes_that_were_sent_are_told_from_all_other_records(
+    name: str, store: FolderStore, releases: ReleaseStore
 ) -> None:
     shown = drawn(300, seed=1)
-    metrics, spent = await judged(store, releases, DIGITS.values[shown], name)
+    metrics, spent = judged(store, releases, DIGITS.values[shown], name)
     different = np.unique(DIGITS.values[np.concatenate([LABELLED, _outside()])], axis=0)
     assert metrics["records"].value == len(different)
     assert metrics["auc"].value > 0.99
@@ -91,21 +95,21 @@ async def test_substitutes_that_were_sent_are_told_from_all_other_records(
     assert metrics["most_used"].value == counts.max() / 300
 
 
-async def test_substitutes_from_elsewhere_betray_nobody(store: FolderStore, releases: Releases) -> None:
+def test_substitutes_from_elsewhere_betray_nobody(store: FolderStore, releases: ReleaseStore) -> None:
     """Of users' own samples, say, of which none is a candidate."""
     shown = DIGITS.values[DIGITS.where("test")[:200]]
     for name in ("substitute-distance", "substitute-margin"):
-        metrics, _ = await judged(store, releases, shown, name)
+        metrics, _ = judged(store, releases, shown, name)
         assert 0.4 < metrics["auc"].value < 0.6
 
 
-async def test_a_budget_limits_the_uploads_that_are_seen_and_a_device_shows_more(
-    store: FolderStore, releases: Releases
+def test_a_budget_limits_the_uploads_that_are_seen_and_a_device_shows_more(
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     shown = DIGITS.values[drawn(300, seed=1)]
-    few, spent = await judged(store, releases, shown, budget=12)
+    few, spent = judged(store, releases, shown, budget=12)
     assert (few["support"].value, spent) == (len(np.unique(shown[:12], axis=0)), 12)
-    more, spent = await judged(store, releases, shown, budget=12, own=shown[100:200], drawn=60)
+    more, spent = judged(store, releases, shown, budget=12, own=shown[100:200], drawn=60)
     assert (more["support"].value, spent) == (few["support"].value, 72)  # of users' uploads alone
     sent = len(np.unique(shown[[*range(12), *range(100, 160)]], axis=0)) / len(CHOSEN)
     assert few["auc"].value < 0.8
@@ -113,8 +117,8 @@ async def test_a_budget_limits_the_uploads_that_are_seen_and_a_device_shows_more
     assert more["auc"].value > few["auc"].value + 0.1
 
 
-async def test_equal_records_are_one_and_a_copy_of_a_substitute_is_a_substitute(
-    store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+def test_equal_records_are_one_and_a_copy_of_a_substitute_is_a_substitute(
+    store: FolderStore, releases: ReleaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = DIGITS.values.copy()
     outside = _outside()
@@ -122,15 +126,15 @@ async def test_equal_records_are_one_and_a_copy_of_a_substitute_is_a_substitute(
     values[outside[5:8]] = values[outside[8]]  # of each other
     copies = replace(DIGITS, values=values)
     monkeypatch.setattr(module, "load", lambda _: copies)
-    before, _ = await judged(store, releases, DIGITS.values[drawn(300, seed=1)])
+    before, _ = judged(store, releases, DIGITS.values[drawn(300, seed=1)])
     different = np.unique(values[np.concatenate([LABELLED, outside])], axis=0)
     assert before["records"].value == len(different) < len(LABELLED) + OUTSIDE - 7
     assert before["auc"].value > 0.99
     assert before["support"].value == len(np.unique(drawn(300, seed=1)))
 
 
-async def test_places_are_those_among_samples_whose_labels_are_all_known(
-    store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+def test_places_are_those_among_samples_whose_labels_are_all_known(
+    store: FolderStore, releases: ReleaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = DIGITS.labels["slant"].copy()
     unknown[LABELLED[::4]] = -1
@@ -138,21 +142,21 @@ async def test_places_are_those_among_samples_whose_labels_are_all_known(
     monkeypatch.setattr(module, "load", lambda _: partly)
     known = partly.known("train", ["slant", "digit"])
     shown = DIGITS.values[known[np.random.default_rng(3).choice(CHOSEN, 300)]]
-    metrics, _ = await judged(store, releases, shown)
+    metrics, _ = judged(store, releases, shown)
     assert metrics["auc"].value > 0.99
 
 
-async def test_the_last_record_that_tells_of_substitutes_counts_and_one_is_needed(
-    store: FolderStore, releases: Releases
+def test_the_last_record_that_tells_of_substitutes_counts_and_one_is_needed(
+    store: FolderStore, releases: ReleaseStore
 ) -> None:
     shown = DIGITS.values[drawn(300, seed=1)]
     other = {**RECORD, "substitutes": list(range(100, 120))}
-    metrics, _ = await judged(store, releases, shown, records=[other, RECORD, {"figures": {}}])
+    metrics, _ = judged(store, releases, shown, records=[other, RECORD, {"figures": {}}])
     assert metrics["auc"].value > 0.99
     with pytest.raises(LeakrangeError, match="which samples became substitutes"):
-        await judged(store, releases, shown, records=[{"figures": {}}])
+        judged(store, releases, shown, records=[{"figures": {}}])
     with pytest.raises(LeakrangeError, match=r"1 of .* are substitutes"):
-        await judged(store, releases, shown, records=[{**RECORD, "substitutes": [2]}])
+        judged(store, releases, shown, records=[{**RECORD, "substitutes": [2]}])
 
 
 def _outside() -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import entropy
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.translating import Guess, Seen, Translation
+from leakrange.defences.input.translating import Guess, Observation, Translation
 from leakrange.defences.translation.losses import info_nce, nt_xent
 
 BATCH = 6
@@ -32,12 +32,12 @@ def guesses(classes: dict[str, int], seed: int) -> list[Guess]:
 
 
 @pytest.fixture(scope="module")
-def seen() -> Seen:
+def seen() -> Observation:
     drawn = np.random.default_rng(0)
     x, shown = (torch.from_numpy(drawn.normal(size=(BATCH, 5))) for _ in range(2))
     compares: Any = lambda values: values * 2  # noqa: E731
     adversaries = [guesses(PRIVATE, seed) for seed in (1, 2)]
-    return Seen(x, shown, adversaries, guesses(USEFUL, 3), compares)
+    return Observation(x, shown, adversaries, guesses(USEFUL, 3), compares)
 
 
 def crossed(told: list[Guess]) -> float:
@@ -47,14 +47,14 @@ def crossed(told: list[Guess]) -> float:
     return total
 
 
-def terms(name: str, seen: Seen, **parameters: Any) -> dict[str, float]:
+def terms(name: str, seen: Observation, **parameters: Any) -> dict[str, float]:
     link = input_defences[name]
     made = link(link.Parameters.model_validate({"private": tuple(PRIVATE), "useful": "u"} | parameters))
     assert isinstance(made, Translation)
     return {term: float(value) for term, value in made.loss(seen).items()}
 
 
-def test_each_loss_is_what_its_paper_says(seen: Seen) -> None:
+def test_each_loss_is_what_its_paper_says(seen: Observation) -> None:
     first, second = (list(told) for told in seen.adversaries)
     kept = crossed(list(seen.kept))
     soft = [
@@ -85,14 +85,14 @@ def test_each_loss_is_what_its_paper_says(seen: Seen) -> None:
     )
 
 
-def test_mass_pays_for_what_is_told_beyond_the_margin_and_for_what_is_lost(seen: Seen) -> None:
+def test_mass_pays_for_what_is_told_beyond_the_margin_and_for_what_is_lost(seen: Observation) -> None:
     # an adversary who knows the one attribute and errs about the other
     sure = [
         (8.0 * torch.eye(c)[y].double(), y, q)
         for c, (_, y, q) in zip((2, 3), seen.adversaries[0], strict=True)
     ]
     wrong = (-sure[1][0], *sure[1][1:])
-    known = Seen(seen.inputs, seen.shown, [[sure[0], wrong]], seen.kept, seen.embedding)
+    known = Observation(seen.inputs, seen.shown, [[sure[0], wrong]], seen.kept, seen.embedding)
     told = entropy(sure[0][2].numpy()) - crossed([sure[0]]) - 0.1
     lost = 0.9 * entropy(seen.kept[0][2].numpy()) - (
         entropy(seen.kept[0][2].numpy()) - crossed(list(seen.kept))
@@ -105,7 +105,7 @@ def test_mass_pays_for_what_is_told_beyond_the_margin_and_for_what_is_lost(seen:
     )
 
 
-def test_spact_raises_what_its_contrastive_adversary_lowers(seen: Seen) -> None:
+def test_spact_raises_what_its_contrastive_adversary_lowers(seen: Observation) -> None:
     alone = float(nt_xent(2 * seen.shown, 2 * seen.shown, 0.5))
     given = {"weight": 3.0, "temperature": 0.5, "masked": 0.0}
     kept = crossed(list(seen.kept))
@@ -117,7 +117,7 @@ def test_spact_raises_what_its_contrastive_adversary_lowers(seen: Seen) -> None:
     assert float(made.challenge(seen)) == pytest.approx(learnt)
 
 
-def test_dp_image_learns_to_give_the_picture_back(seen: Seen) -> None:
+def test_dp_image_learns_to_give_the_picture_back(seen: Observation) -> None:
     assert terms("dp-image", seen, epsilon=1.0) == pytest.approx(
         {"distortion": float(((seen.shown - seen.inputs) ** 2).mean())}
     )

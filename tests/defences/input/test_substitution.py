@@ -66,7 +66,7 @@ def test_a_fresh_classifier_finds_the_useful_attribute_and_not_the_private_one(r
 
 
 def test_its_record_tells_what_was_known_before_and_what_came_of_it(ready: Ready) -> None:
-    history, told = ready.trained.history, ready.trained.told
+    history, told = ready.trained.history, ready.trained.record
     assert [entry["epoch"] for entry in history] == list(range(1, 31))
     before, privacy = told["estimates"], told["privacy"]["train"]["s"]
     assert (before["lambda"], before["mu"]) == (1.0, 0.2)
@@ -109,7 +109,7 @@ def test_what_substitutes_tell_is_told_of_held_out_samples_as_well(ready: Ready)
         of_class = np.stack([chances[hidden == one].mean(axis=0) for one in (0, 1)])
         shares = np.bincount(hidden) / len(hidden)
         found[split] = float((shares[:, None] * rel_entr(of_class, shares @ of_class)).sum())
-    told = {split: of["s"]["information"] for split, of in ready.trained.told["privacy"].items()}
+    told = {split: of["s"]["information"] for split, of in ready.trained.record["privacy"].items()}
     assert {split: told[split] for split in found} == pytest.approx(found, rel=1e-3)
     assert abs(found["test"] / found["train"] - 1.0) > 0.1  # so that the two are not confused
 
@@ -136,7 +136,7 @@ def test_synthetic_substitutes_are_nobodys_and_the_record_tells_what_they_are_dr
         _, (recipe,) = DefenceChain.parse([{"pass": given}]).planned(data, 0)
         trained = train_defence(recipe, samples)
         held = trained.module.get_buffer("substitutes").numpy().reshape(-1, 64 * 3)
-        sources = np.array(trained.told["substitutes"])
+        sources = np.array(trained.record["substitutes"])
         real = {each.tobytes() for each in records}
         assert len(held) == 150
         assert sum(each.tobytes() in real for each in held) == (150 if synthetic is None else 0)
@@ -198,7 +198,7 @@ def test_any_number_of_attributes_can_be_hidden_or_kept(private: Any, useful: An
     _, (recipe,) = DefenceChain.parse([{"pass": link}]).planned(data, 0)
     trained = train_defence(recipe, load(data))
     hidden = [private] if isinstance(private, str) else private
-    assert {split: set(of) for split, of in trained.told["privacy"].items()} == {
+    assert {split: set(of) for split, of in trained.record["privacy"].items()} == {
         split: {*hidden} for split in ("train", "validation", "test")
     }
     assert trained.module.get_buffer("gammas").shape == (len(hidden), 180)

@@ -104,7 +104,7 @@ def test_what_was_saved_is_what_was_trained_and_is_no_provider(ready: Ready) -> 
     assert loaded.record["kind"] == "defence"
     assert TrainingRecipe.model_validate(loaded.record["recipe"]) == ready.trained.recipe
     assert loaded.record["figures"] == ready.trained.figures
-    assert loaded.record["privacy"] == ready.trained.told["privacy"]
+    assert loaded.record["privacy"] == ready.trained.record["privacy"]
     assert ready.folder.name == ready.trained.recipe.digest()
     with pytest.raises(InvalidArtifact, match="holds a trained defence, and not a provider"):
         artifact.load(ready.folder)
@@ -162,7 +162,7 @@ class Bomb:
         (with_config(net={"name": "mlp", "width": 2.0}), "its config asks for"),
         (with_config(net={"name": "hbc", "width": 1.0}), "cannot be built"),
         (with_config(net={"name": "../mlp"}), "cannot be built"),
-        (with_config(input=SampleSpec.picture(4, 4, 1).model_dump(mode="json")), "cannot be built"),
+        (with_config(input=SampleSpec.picture(4, 4, 1).model_dump(mode="json")), "its config asks for"),
         (with_config(code="import os"), "code"),
         (with_type("substitutes", "I64"), "do not fit the shape"),
         (with_type("places", "F64"), "described wrongly"),

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from leakrange.data import Samples
 from leakrange.defences.extractor_training import finished
-from leakrange.defences.federated import Devices, load_arrays
+from leakrange.defences.federated import FederatedDevices, load_arrays
 from leakrange.defences.representation import representation_defences
 from leakrange.federation.in_process import States, one_round
 from leakrange.federation.rounds import Rounds
@@ -17,9 +17,9 @@ from leakrange.federation.updates import Arrays
 from tests.defences.representation.conftest import DATA, FEDERATION, link_of, recipe_of
 
 
-def after(name: str, points: Samples, rounds: int) -> tuple[Rounds, States, Devices]:
+def after(name: str, points: Samples, rounds: int) -> tuple[Rounds, States, FederatedDevices]:
     recipe = recipe_of(name)
-    devices = Devices(recipe, points)
+    devices = FederatedDevices(recipe, points)
     server, states = Rounds(devices.federation, devices.initial(), recipe.seed), States()
     for _ in range(rounds):
         one_round(server, devices, states)
@@ -55,7 +55,7 @@ def test_a_round_moves_every_parameter_and_every_net_that_a_device_keeps(name: s
 def test_pretraining_rounds_do_not_hide_and_the_first_after_them_does(points: Samples) -> None:
     sent: dict[int, list[Arrays]] = {0: [], 1: []}
     for strength in (0.0, 0.9):
-        devices = Devices(recipe_of("tappfl", strength=strength), points)
+        devices = FederatedDevices(recipe_of("tappfl", strength=strength), points)
         assert devices.federation.pretraining == 1
         for number, shared in sent.items():
             update, _ = devices.train(devices.initial(), {2: None}, number)[2]
@@ -65,21 +65,23 @@ def test_pretraining_rounds_do_not_hide_and_the_first_after_them_does(points: Sa
 
 
 def test_every_device_begins_with_nets_of_its_own(points: Samples) -> None:
-    devices = Devices(recipe_of("tappfl"), points)
+    devices = FederatedDevices(recipe_of("tappfl"), points)
     assert same(devices._fresh(0), devices._fresh(0))
     assert not same(devices._fresh(0), devices._fresh(1))
 
 
 def test_another_seed_deals_samples_to_other_devices(points: Samples) -> None:
     link = link_of("tappfl")
-    first, again, other = (Devices(link.recipe(DATA, seed), points).parts for seed in (1, 1, 2))
+    first, again, other = (FederatedDevices(link.recipe(DATA, seed), points).parts for seed in (1, 1, 2))
     assert all(np.array_equal(*parts) for parts in zip(first, again, strict=True))
     assert not any(np.array_equal(*parts) for parts in zip(first, other, strict=True))
 
 
 def test_a_device_tells_its_losses_as_means_over_its_samples(points: Samples) -> None:
     """In one batch of all of them, of which a larger one would have had room for more."""
-    devices = Devices(recipe_of("tappfl", batch=4096, federation=FEDERATION | {"local_epochs": 1}), points)
+    devices = FederatedDevices(
+        recipe_of("tappfl", batch=4096, federation=FEDERATION | {"local_epochs": 1}), points
+    )
     update, _ = devices.train(devices.initial(), {2: None}, 0)[2]
     load_arrays(devices.extractor, devices.initial())
     load_arrays(devices.game, devices._fresh(2))

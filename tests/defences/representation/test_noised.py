@@ -34,7 +34,7 @@ def test_the_record_of_a_training_tells_epsilon(name: str, points: Samples, tmp_
 
 def test_other_defences_prove_nothing(points: Samples) -> None:
     trained = train_extractor(recipe_of("compressed", federation=SHORT), points)
-    assert "differential_privacy" not in trained.told["federation"]
+    assert "differential_privacy" not in trained.record["federation"]
 
 
 @pytest.mark.parametrize("name", ["dp-gaussian", "dp-laplace"])

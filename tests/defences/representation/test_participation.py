@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, softplus
 from leakrange.data import Samples
 from leakrange.data.splits import shuffled, stream
 from leakrange.defences.extractor_training import finished
-from leakrange.defences.federated import Devices, load_arrays
+from leakrange.defences.federated import FederatedDevices, load_arrays
 from leakrange.defences.games.information import InformationGame
 from leakrange.defences.representation import representation_defences
 from leakrange.federation.aggregation import fedavg
@@ -33,7 +33,7 @@ def near(one: Arrays, other: Arrays) -> bool:
 
 @pytest.mark.parametrize("name", sorted(representation_defences))
 def test_devices_train_side_by_side_as_each_would_alone(name: str, points: Samples) -> None:
-    devices = Devices(recipe_of(name, federation=UNEQUAL), points)
+    devices = FederatedDevices(recipe_of(name, federation=UNEQUAL), points)
     assert len({len(part) for part in devices.parts}) > 2
     shared = devices.initial()
     states: Mapping[int, Arrays | None] = dict.fromkeys(range(5))
@@ -53,7 +53,9 @@ def test_devices_train_side_by_side_as_each_would_alone(name: str, points: Sampl
 @pytest.mark.parametrize(("number", "against"), [(0, 0.0), (1, 0.8)], ids=["pretraining", "hiding"])
 def test_a_device_takes_the_steps_of_algorithm_1(points: Samples, number: int, against: float) -> None:
     """Lines 8 to 21, net by net, with the modules themselves and an optimiser of torch."""
-    devices = Devices(recipe_of("tappfl", federation={**UNEQUAL, "local_epochs": 2}, strength=0.8), points)
+    devices = FederatedDevices(
+        recipe_of("tappfl", federation={**UNEQUAL, "local_epochs": 2}, strength=0.8), points
+    )
     update, kept = devices.train(devices.initial(), {2: None}, number)[2]
     load_arrays(devices.extractor, devices.initial())
     load_arrays(devices.game, devices._fresh(2))
@@ -91,7 +93,7 @@ def test_all_devices_train_and_the_chosen_ones_are_averaged(participation: str, 
         "local_epochs": 1,
         "participation": participation,
     }
-    devices = Devices(recipe_of("tappfl", federation=federation), points)
+    devices = FederatedDevices(recipe_of("tappfl", federation=federation), points)
     rounds, states = Rounds(devices.federation, devices.initial(), devices.recipe.seed), States()
     chosen = rounds.chosen()
     assert len(chosen) == 2
@@ -110,7 +112,7 @@ def test_all_devices_train_and_the_chosen_ones_are_averaged(participation: str, 
 
 
 def test_devices_adversaries_are_judged_on_test_samples(points: Samples) -> None:
-    devices = Devices(recipe_of("tappfl", strength=0.0), points)
+    devices = FederatedDevices(recipe_of("tappfl", strength=0.0), points)
     rounds, states = Rounds(devices.federation, devices.initial(), devices.recipe.seed), States()
     for _ in range(2):
         one_round(rounds, devices, states)
@@ -123,7 +125,7 @@ def test_devices_adversaries_are_judged_on_test_samples(points: Samples) -> None
     assert told["adversary s"] != pytest.approx(rights["train"].mean(), abs=1e-3)
 
 
-def by_hand(devices: Devices, shared: Arrays, states: States, split: str) -> NDArray[Any]:
+def by_hand(devices: FederatedDevices, shared: Arrays, states: States, split: str) -> NDArray[Any]:
     """The accuracy of each device's adversary on the samples of a split, layer by layer in NumPy."""
     where = devices.samples.where(split)
     part, truth = devices.part(where), devices.samples.labels["s"][where]

@@ -1,11 +1,11 @@
-"""``audit model``, ``audit population``: examining models without trusting who made them."""
+"""``audit model``, ``audit population``: audits of models whose makers are not trusted."""
 
 from __future__ import annotations
 
 import typer
 
-from clients.cli.commands.audit.model import model
-from clients.cli.commands.audit.population import population
+from leakrange.clients.cli.commands.audit.model import model
+from leakrange.clients.cli.commands.audit.population import population
 
 __all__ = ["audit"]
 

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clients.cli.commands.audit.options import Changed, Data, Labelled, Limit, Seed, Sensitive, Size, Tested
-from clients.cli.commands.audit.plans import planned
-from clients.cli.connection import connect
-from clients.cli.console import note, print_json, say
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson, State, Url
 from leakrange.client.audits import AuditFailed
+from leakrange.clients.cli.commands.audit.options import (
+    Changed,
+    Data,
+    Labelled,
+    Limit,
+    Seed,
+    Sensitive,
+    Size,
+    Tested,
+)
+from leakrange.clients.cli.commands.audit.plans import planned
+from leakrange.clients.cli.connection import connect
+from leakrange.clients.cli.console import note, print_json, say
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State, Url
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import LeakrangeError
 
@@ -97,7 +106,7 @@ def _of_file(file: Path, plan: AuditPlan) -> Verdict:
 
 
 def _served(name: str, provider: str | None, plan: AuditPlan, state: Path | None, url: str | None) -> Verdict:
-    """The verdict of the range's fleet; raises `CliError` where it comes to none."""
+    """Return the verdict of the range's fleet; raises `CliError` if it reaches none."""
     key = os.environ.get("LEAKRANGE_API_KEY") if provider is not None else None
     with connect(state, url) as place:
         accepted = place.audits.start(name, plan, url=provider, key=key)

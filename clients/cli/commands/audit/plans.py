@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.jobs.audit import AuditPlan
 
 if TYPE_CHECKING:
-    from leakrange.audit.members import Population
+    from leakrange.audit.members import ModelPopulation
 
 __all__ = ["planned", "read_population"]
 
@@ -30,7 +30,7 @@ def planned(
     changed: list[str],
     population: Path | None = None,
 ) -> AuditPlan:
-    """The plan; raises `CliError` for values that it cannot have."""
+    """Return the plan; raises `CliError` for invalid values."""
     settings: dict[str, Any] = {}
     for one in changed:
         name, equals, value = one.partition("=")
@@ -49,7 +49,7 @@ def planned(
     if population is not None:
         there = read_population(population)
         scores = {name: there.known(name) for name in there.plan.tests}
-        given["known"] = {name: found for name, found in scores.items() if found is not None}
+        given["known"] = {name: score for name, score in scores.items() if score is not None}
     try:
         return AuditPlan.model_validate(given)
     except ValidationError as error:
@@ -58,12 +58,12 @@ def planned(
         raise CliError(f"{where}: {first['msg']}", code=Exit.USAGE) from error
 
 
-def read_population(path: Path) -> Population:
-    """A population that ``audit population`` has written; raises `CliError` for anything else."""
-    from leakrange.audit.members import Population
+def read_population(path: Path) -> ModelPopulation:
+    """Read a population that ``audit population`` has written; raises `CliError` for anything else."""
+    from leakrange.audit.members import ModelPopulation
 
     try:
-        return Population.model_validate_json(path.read_bytes())
+        return ModelPopulation.model_validate_json(path.read_bytes())
     except OSError as error:
         raise CliError(f"{path}: {error.strerror}", code=Exit.USAGE) from error
     except ValidationError as error:

@@ -7,16 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clients.cli.commands.audit.options import Changed, Data, Labelled, Limit, Seed, Sensitive, Size, Tested
-from clients.cli.commands.audit.plans import planned, read_population
-from clients.cli.console import note, print_json, print_table
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import AsJson
+from leakrange.clients.cli.commands.audit.options import (
+    Changed,
+    Data,
+    Labelled,
+    Limit,
+    Seed,
+    Sensitive,
+    Size,
+    Tested,
+)
+from leakrange.clients.cli.commands.audit.plans import planned, read_population
+from leakrange.clients.cli.console import note, print_json, print_table
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 
 if TYPE_CHECKING:
-    from leakrange.audit.members import Population
+    from leakrange.audit.members import ModelPopulation
     from leakrange.audit.population import ErrorRates, Rate
 
 __all__ = ["population"]
@@ -54,15 +63,15 @@ def population(
     )
     import torch
 
-    from leakrange.audit.members import Population, member_of
+    from leakrange.audit.members import ModelPopulation, member_of
 
     torch.set_num_threads(1)
-    found = read_population(target) if target.exists() else Population(plan=plan)
-    if found.plan != plan:
+    audited = read_population(target) if target.exists() else ModelPopulation(plan=plan)
+    if audited.plan != plan:
         raise CliError(
             f"{target} was made by another plan", code=Exit.USAGE, hint="write another file with --out"
         )
-    done = {member.artifact for member in found.members}
+    done = {member.artifact for member in audited.members}
     for place in sorted(record.parent for record in folder.glob(f"*/{RECORD}")):
         if place.name in done:
             continue
@@ -71,30 +80,30 @@ def population(
         except (InvalidArtifact, InvalidInput) as error:
             note(f"{place.name[:12]} is left out: {error.detail}")
             continue
-        found.members.append(member)
-        _write(found, target)
+        audited.members.append(member)
+        _write(audited, target)
         note(f"{place.name[:12]} {member.groups['behaviour']}: {member.scores}")
-    if not found.members:
+    if not audited.members:
         raise CliError(f"{folder} holds no model that {data!r} can audit", code=Exit.USAGE)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(audited.model_dump(mode="json"))
     else:
-        _show(found)
+        _show(audited)
 
 
-def _write(found: Population, target: Path) -> None:
-    """Whole or not at all."""
+def _write(audited: ModelPopulation, target: Path) -> None:
+    """Write the population, whole or not at all."""
     with room_in(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name}.new")
-        beside.write_text(found.model_dump_json(indent=1), encoding="utf-8")
+        beside.write_text(audited.model_dump_json(indent=1), encoding="utf-8")
         beside.replace(target)
 
 
-def _show(found: Population) -> None:
+def _show(audited: ModelPopulation) -> None:
     rows: list[tuple[Any, ...]] = []
-    for test in found.plan.tests:
-        if (rates := found.rates(test)) is None:
+    for test in audited.plan.tests:
+        if (rates := audited.rates(test)) is None:
             continue
         whole, groups = rates
         rows.append((test, "all", *_cells(whole)))

@@ -1,5 +1,5 @@
 """``leakrange reproduce``: a paper's tables, measured again."""
 
-from clients.cli.commands.reproduce.paper import reproduce
+from leakrange.clients.cli.commands.reproduce.paper import reproduce
 
 __all__ = ["reproduce"]

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from clients.cli.commands.reproduce.writing import prepare, write
-from clients.cli.connection import connect, state_folder
-from clients.cli.console import note
-from clients.cli.embedded.launcher import Settings as RangeSettings
-from clients.cli.embedded.launcher import detach, stop
-from clients.cli.exits import CliError, Exit
-from clients.cli.options import State, Url
-from clients.cli.progress import watch
 from leakrange.client import Range
-from leakrange.registry import unknown
+from leakrange.clients.cli.commands.reproduce.writing import prepare, write
+from leakrange.clients.cli.connection import connect, state_folder
+from leakrange.clients.cli.console import note
+from leakrange.clients.cli.embedded.launcher import Settings as RangeSettings
+from leakrange.clients.cli.embedded.launcher import detach, stop
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import State, Url
+from leakrange.clients.cli.progress import watch
+from leakrange.registry import UnknownName, unknown
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
     from leakrange.papers import Paper
     from leakrange.papers.cells import Cells
-    from leakrange.papers.trials import Batch
+    from leakrange.papers.trials import TrialBatch
 
 __all__ = ["reproduce"]
 
@@ -107,27 +107,29 @@ def reproduce(
             for batch in planned:
                 _run(place, paper, batch, cells)
     with _meant():
-        found = paper.document(kept, seeds, cells, shlex.join(["leakrange", *sys.argv[1:]]))
-    write(found, output, page)
+        document = paper.document(kept, seeds, cells, shlex.join(["leakrange", *sys.argv[1:]]))
+    write(document, output, page)
 
 
 @contextmanager
 def _meant() -> Iterator[None]:
-    """What the library does not take is wrong usage; what a range refuses is not."""
+    """Turn errors of the library into usage errors. Calls of a range stay outside."""
     try:
         yield
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+    except UnknownName as error:
+        raise CliError(str(error), code=Exit.USAGE) from error
 
 
 def _given(chosen: list[str]) -> dict[str, str]:
-    found = {}
+    settings = {}
     for one in chosen:
         name, equals, value = one.partition("=")
         if not equals:
             raise CliError(f"--set {one}: write NAME=VALUE", code=Exit.USAGE)
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def _settings(entry: type[Paper], given: dict[str, Any]) -> Any:
@@ -143,8 +145,8 @@ def _settings(entry: type[Paper], given: dict[str, Any]) -> Any:
         ) from error
 
 
-def _checked(paper: Paper, planned: list[Batch]) -> list[Batch]:
-    """The runs, once all their scenarios are found to be sound: before hours are spent on the first. Raises
+def _checked(paper: Paper, planned: list[TrialBatch]) -> list[TrialBatch]:
+    """Return the runs after checking all their scenarios, before hours are spent on the first. Raises
     `CliError`."""
     from leakrange.scenario.language import parse
     from leakrange.wire.errors import InvalidScenario
@@ -160,29 +162,30 @@ def _checked(paper: Paper, planned: list[Batch]) -> list[Batch]:
 
 
 @contextmanager
-def _range(state: Path | None, url: str | None, own: Path, workers: int) -> Iterator[Range]:
-    """The range that was named; else one in the folder ``own``, for as long as the block lasts."""
+def _range(state: Path | None, url: str | None, fallback: Path, workers: int) -> Iterator[Range]:
+    """Connect to the named range; else to one in the folder ``fallback``, started for the block if none runs
+    there."""
     if state is not None or url is not None or os.environ.get("LEAKRANGE_URL"):
         with connect(state, url) as place:
             yield place
         return
-    folder = state_folder(own)
+    folder = state_folder(fallback)
     if folder.held():
-        with connect(own, None) as place:
+        with connect(fallback, None) as place:
             yield place
         return
     note("standing up a range")
     detach(RangeSettings(folder, 0, workers), starting=lambda _: None)
     try:
-        with connect(own, None) as place:
+        with connect(fallback, None) as place:
             yield place
     finally:
         stop(folder, note)
 
 
-def _run(place: Range, paper: Paper, batch: Batch, cells: Cells) -> None:
+def _run(place: Range, paper: Paper, batch: TrialBatch, cells: Cells) -> None:
     """Have the range run the scenario of a batch, and keep a cell for each of its trials that is done. Raises
-    `CliError` where one is not."""
+    `CliError` if one is not."""
     run = place.runs.start(batch.scenario(paper.name)).id
     try:
         watch(place, run)
@@ -191,7 +194,7 @@ def _run(place: Range, paper: Paper, batch: Batch, cells: Cells) -> None:
             "interrupted", code=Exit.INTERRUPTED, hint="the same command goes on where this one ended"
         ) from None
     failed = None
-    for trial, result in batch.found(place.runs.results(run)):
+    for trial, result in batch.with_results(place.runs.results(run)):
         if result.state == "done":
             cells.put(paper.cell(trial), paper.kept(trial, result))
         else:

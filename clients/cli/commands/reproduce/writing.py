@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clients.cli.console import note, print_text
-from clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.console import note, print_text
+from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.disk import room_in
 
 if TYPE_CHECKING:
@@ -36,23 +36,23 @@ def prepare(store: Path, *files: Path | None) -> None:
             ) from error
 
 
-def write(found: Document, output: Path | None, page: Path | None) -> None:
-    """The page as Markdown on the console and in ``output``, pictures beside it in a folder of its name, and
-    as HTML in ``page``."""
+def write(document: Document, output: Path | None, page: Path | None) -> None:
+    """Write the page as Markdown on the console and in ``output``, pictures beside it in a folder of its
+    name, and as HTML in ``page``."""
     from leakrange.report.document import html, markdown, pictures
 
     if output:
         folder = output.with_suffix("")
         with room_in(output.parent):
-            for name, svg in pictures(found).items():
+            for name, svg in pictures(document).items():
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(svg, encoding="utf-8")
             output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(markdown(found, folder.name), encoding="utf-8")
+            output.write_text(markdown(document, folder.name), encoding="utf-8")
         note(f"results: {output}")
     if page:
         with room_in(page.parent):
             page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(html(found), encoding="utf-8")
+            page.write_text(html(document), encoding="utf-8")
         note(f"results: {page}")
-    print_text(markdown(found) + "\n")
+    print_text(markdown(document) + "\n")

@@ -6,14 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
-
-
-class Nothing(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from leakrange.strict import Strict
 
 
 @attacks.register("least-squares")
@@ -28,7 +25,7 @@ class LeastSquares(Attack):
     consumes: ClassVar[tuple[str, ...]] = ("logits",)
     grants: ClassVar[tuple[str, ...]] = ("queries", "samples of its own")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("aware",)
-    Parameters: ClassVar[type[BaseModel]] = Nothing
+    Parameters: ClassVar[type[BaseModel]] = Strict
 
     def restore(
         self, answers: NDArray[np.float32], samples: NDArray[np.float32], observed: NDArray[np.float32]

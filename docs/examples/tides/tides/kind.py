@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Decisions, measured
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.metrics import UserDecisions, measured
 from tides.metric import Restored
 
 
@@ -54,23 +55,26 @@ class Restoration(Kind):
             asked={"own": own.model_dump(mode="json")},
         )
 
-    def infer(self, attack: Any, evidence: Seen, job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
+    def infer(
+        self, attack: Any, evidence: Seen, job: FitJob, releases: ReleaseStore
+    ) -> dict[str, NDArray[Any]]:
         samples = _samples(evidence.own)
         answers = releases(evidence.answers)[: len(samples)]
         restored = attack.restore(answers, samples, releases(evidence.observed))
         return {"restored": restored, "truth": np.concatenate([_samples(span) for span in evidence.users])}
 
-    async def judge(self, trial: Trial) -> Judged:
-        own = Span.model_validate(trial.needs.asked["own"])
-        answers = trial.answered("own")
-        evidence = Seen(own=own, answers=answers, observed=trial.observed, users=trial.users)
-        found = (await trial.fitted(evidence)).arrays
-        served = Decisions(trial.uploaded.decisions, trial.uploaded.truth(trial.model.target))
+    def fits(self, trial: Trial) -> dict[str, Fit]:
+        own, answers = Span.model_validate(trial.needs.asked["own"]), trial.answered("own")
+        return {ATTACK: Fit(Seen(own=own, answers=answers, observed=trial.observed, users=trial.users))}
+
+    def judge(self, trial: Trial) -> Judged:
+        found = trial.fitted().arrays
+        served = UserDecisions(trial.uploaded.decisions, trial.uploaded.truth(trial.model.target))
         return Judged(
             metrics=measured(served, Restored(found["restored"], found["truth"])),
             views={"waves": {"restored": _first(found["restored"]), "truth": _first(found["truth"])}},
             victims=len(found["truth"]),
-            spent=own.stop,
+            spent=trial.needs.asked["own"]["stop"],
         )
 
 

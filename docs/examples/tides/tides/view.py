@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Definition, Table, Term
 
 TRUTH = "as it was"
 

@@ -13,7 +13,9 @@ const spoken = document.getElementById("spoken");
 
 const later = (wait, work) => {
   let timer;
-  return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
+  const soon = (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
+  soon.cancel = () => clearTimeout(timer);
+  return soon;
 };
 // Lines and columns count characters, as the range does; the browser counts UTF-16 units.
 const characters = (string) => [...string].length;
@@ -108,6 +110,7 @@ function close() {
   text.removeAttribute("aria-activedescendant");
 }
 async function propose(asked = false) {
+  proposeAt.cancel(); // a list that comes later would lose what is chosen in this one
   wanted?.abort();
   wanted = new AbortController();
   const at = text.selectionStart;

@@ -44,12 +44,12 @@ def moves_of_first_layer(sent: Arrays, received: Arrays) -> Moves:
 
 
 def samples_in_rows(moves: Moves) -> NDArray[np.float64]:
-    """Samples (M, N) that at least two rows of ``moves`` (H, N + 1) agree on, each once; those of which most
-    rows tell come first.
+    """Samples (M, N) that at least two rows of ``moves`` (H, N + 1) agree on, each once; samples that more
+    rows agree on come first.
 
     A mixture of several samples differs from row to row, so what two rows agree on is one sample, or several
-    in one proportion: neurons that the same samples activate, of which the same is asked. One row alone tells
-    nothing.
+    in one proportion, from neurons that the same samples activate with gradients in one proportion. One row
+    alone tells nothing.
     """
     biases = np.abs(moves[:, -1])
     rows = moves[biases > SMALLEST * biases.max(initial=0.0)]
@@ -57,17 +57,17 @@ def samples_in_rows(moves: Moves) -> NDArray[np.float64]:
     lengths = np.linalg.norm(quotients, axis=1)
     apart = np.linalg.norm(quotients[:, None] - quotients[None], axis=2)
     alike = apart < ALIKE * np.maximum(lengths[:, None], 1e-12)
-    found, left = [], np.ones(len(rows), dtype=bool)
+    samples, left = [], np.ones(len(rows), dtype=bool)
     while left.any():
         counts = (alike & left).sum(axis=1) * left
         most = int(counts.argmax())
         if counts[most] < 2:
             break
         group = alike[most] & left
-        found.append(np.average(quotients[group], axis=0, weights=np.abs(rows[group, -1])))
+        samples.append(np.average(quotients[group], axis=0, weights=np.abs(rows[group, -1])))
         left &= ~group
         left[most] = False
-    return np.array(found).reshape(-1, moves.shape[1] - 1)
+    return np.array(samples).reshape(-1, moves.shape[1] - 1)
 
 
 def distances_from_span(moves: Moves, samples: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -2,8 +2,8 @@
 
 Inverting Gradients (Geiping et al. 2020) compares directions of gradients. The server of a federation with
 private nets cannot compute a device's gradient even from the right samples: the gradient at the features
-depends on nets that it has not. So it is looked for as well, like the labels in Deep Leakage from Gradients
-(Zhu, Liu and Han 2019).
+depends on nets that it does not have. So the search includes that gradient, like the labels in Deep Leakage
+from Gradients (Zhu, Liu and Han 2019).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def optimised_samples(
 
     ``extractor`` is the net of the parameters; it gets those that were ``sent``. ``start`` (B, ...) is where
     each search begins, and says how many samples there are, e.g. some of the server's own; of ``searches``
-    with other gradients at the features the best one counts. Takes the whole
-    update for one step, which a device with several steps did not make. B samples with their gradients at the
-    features have to be fewer numbers than the parameters: else many fit as well.
+    with other gradients at the features the best one counts. The whole update is taken for one step, although
+    a device may have made several. B samples with their gradients at the features have to be fewer numbers
+    than the parameters: else many fit as well.
     """
     import torch
 
@@ -51,7 +51,7 @@ def optimised_samples(
     wanted = [torch.from_numpy(np.asarray(sent[name] - received[name])) for name in parameters]
     length = torch.sqrt(_product(wanted, wanted))
     draw = torch.Generator().manual_seed(seed)
-    best, found = -2.0, torch.tensor(start, dtype=torch.float32)
+    best, best_dummies = -2.0, torch.tensor(start, dtype=torch.float32)
     for step in range(searches * steps):
         if step % steps == 0:
             dummies = torch.tensor(start, dtype=torch.float32).requires_grad_()
@@ -62,10 +62,10 @@ def optimised_samples(
         )
         cosine = _product(gradients, wanted) / (length * torch.sqrt(_product(gradients, gradients)) + 1e-12)
         if (reached := float(cosine.detach())) > best:
-            best, found = reached, dummies.detach().clone()
+            best, best_dummies = reached, dummies.detach().clone()
         dummies.grad, pulls.grad = torch.autograd.grad(-cosine, [dummies, pulls])
         optimiser.step()
-    return found.numpy(), best
+    return best_dummies.numpy(), best
 
 
 def _product(one: Any, other: Any) -> Tensor:

@@ -22,7 +22,7 @@ def kind_of(attack: type[Attack]) -> Kind:
 
 
 def leakage_of(kind: str) -> Metric:
-    """The main leakage metric of that kind of attack. For a kind that is no longer installed, a name that no
-    trial has."""
+    """The name of the main leakage metric of that kind of attack; for a kind that is no longer installed, a
+    name that no trial has."""
     entry = kinds.get(kind)
     return described(kind if entry is None else entry.leakage)

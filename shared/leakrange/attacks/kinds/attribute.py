@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.represented import federated, represented
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial, Uploaded
 from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
 from leakrange.data import names
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.views import viewed
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
 __all__ = ["LEARNT", "AttributeEvidence", "AttributeKind", "evidence_of", "judge_guesses"]
@@ -35,13 +37,11 @@ __all__ = ["LEARNT", "AttributeEvidence", "AttributeKind", "evidence_of", "judge
 LEARNT = "learnt."
 
 
-class AttributeEvidence(BaseModel):
+class AttributeEvidence(Strict):
     """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples. The first
     of these belong to the samples of ``span``, whose ``sensitive`` attribute the attacker knows. ``users``
     are the samples of the first users, for a picture of them alone. With ``keep`` the result also holds what
     the attack learnt, for `leakrange.attacks.attack.AttributeAttack.again`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     span: Span
@@ -49,12 +49,6 @@ class AttributeEvidence(BaseModel):
     observed: Annotated[Chunks, Field(min_length=1)]
     users: list[Span] = []
     keep: bool = False
-
-    @model_serializer(mode="wrap")
-    def _without_nobody(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Fits that draw and keep nothing have the identity that they had before there was any of this."""
-        told = written(self)
-        return {name: value for name, value in told.items() if name not in ("users", "keep") or value}
 
 
 @kinds.register("attribute")
@@ -87,44 +81,46 @@ class AttributeKind(Kind):
         return planned(self, cell)
 
     def infer(
-        self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
+        self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, S); of features also ``norm`` (), the greatest
-        of a user's, and `embeddings`. What a panel tells has names that begin with `PANEL`, what was learnt
-        those that begin with `LEARNT`."""
+        of a user's, and `embeddings`. Names of the panel's arrays begin with `PANEL`, those of what was
+        learnt with `LEARNT`."""
         given = evidence_of(evidence, job, releases)
-        found: Inference = attack.infer(given)
-        arrays: dict[str, NDArray[Any]] = {"predicted": found.predicted, "scores": found.scores}
+        inference: Inference = attack.infer(given)
+        arrays: dict[str, NDArray[Any]] = {"predicted": inference.predicted, "scores": inference.scores}
         if job.release == "features":
             lengths = np.linalg.norm(given.observed.reshape(len(given.observed), -1), axis=1)
             arrays["norm"] = np.asarray(lengths.max(initial=0.0))
             arrays |= embeddings(evidence.users, evidence.observed, given.observed, releases)
-        arrays |= {PANEL + name: array for name, array in found.panel.items()}
+        arrays |= {PANEL + name: array for name, array in inference.panel.items()}
         if evidence.keep:
-            arrays |= {LEARNT + name: array for name, array in found.learnt.items()}
+            arrays |= {LEARNT + name: array for name, array in inference.learnt.items()}
         return arrays
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares the guesses with the labels that the users' edge clients registered."""
-        found = await trial.fitted(
-            AttributeEvidence(
-                sensitive=trial.hidden,
-                span=own_records(trial),
-                auxiliary=trial.answered("auxiliary"),
-                observed=trial.observed,
-                users=first_users(trial),
-            )
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The attack, on its own records and on what users uploaded."""
+        evidence = AttributeEvidence(
+            sensitive=trial.hidden,
+            span=own_records(trial),
+            auxiliary=trial.answered("auxiliary"),
+            observed=trial.observed,
+            users=first_users(trial),
         )
-        uploaded = trial.uploaded
+        return {ATTACK: Fit(evidence)}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the guesses with the labels that the users' edge clients registered."""
+        fitted, uploaded = trial.fitted(), trial.uploaded
         truth = uploaded.truth(trial.hidden)
-        told = held_out(found.arrays)
-        also = [*represented(trial, uploaded, found), *federated(trial), *told]
-        judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
-        views = viewed_embeddings(found.arrays, truth) | viewed_panel(found.arrays, truth)
+        panel_ranking = held_out(fitted.arrays)
+        also = [*represented(trial, uploaded, fitted), *federated(trial), *panel_ranking]
+        judged = judge_guesses(trial, uploaded, fitted.inference, spent=spent(trial), also=also)
+        views = viewed_embeddings(fitted.arrays, truth) | viewed_panel(fitted.arrays, truth)
         return replace(judged, views=judged.views | views)
 
 
-def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
+def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: ReleaseStore) -> Evidence:
     """The attack's evidence: releases, and the samples and labels that its threat model grants.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit

@@ -6,17 +6,21 @@ from typing import Any, ClassVar
 
 from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.cell import AskedStep, Cell, Needs, Offer
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.steps.audit import AUDIT
+from leakrange.jobs.verdict import Verdict
 from leakrange.metrics import measured
 
 __all__ = ["AuditKind"]
 
 HIDDEN = "behaviour"
-"""What is inferred, as results name it."""
+"""The name of what is inferred, in results."""
+VERDICT = "verdict"
+"""The role of the audit that a trial asks for."""
 VIEW = "further-training"
 
 
@@ -43,21 +47,20 @@ class AuditKind(SilentKind):
         return Target(attack, sensitive, provider.attributes[sensitive].classes, parameters)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """Nothing; None under a defence. What is audited is the provider's file: neither what the proxy does
-        to outputs nor what devices do to samples or to their own model changes it, so that the undefended
-        case stands for all."""
+        """Ask for no queries; return None under a defence. The provider's file is audited: neither what the
+        proxy does to outputs nor what devices do to samples or to their own model changes it, so that the
+        undefended case stands for all."""
         if cell.policy or cell.changes_devices:
             return None
         plan: AuditPlan = cell.target.parameters.plan(cell.data)
-        return Needs(asked={"plan": plan.model_dump(mode="json")})
+        return Needs(steps={VERDICT: AskedStep(step=AUDIT.name, parameters=plan.model_dump(mode="json"))})
 
-    async def judge(self, trial: Trial) -> Judged:
-        """What the verdict says of each test. The view "further-training" is v after each ``rounds``, and the
+    def judge(self, trial: Trial) -> Judged:
+        """Return the verdict on each test. The view "further-training" is v after each ``rounds``, and the
         ``threshold``. ``victims`` are the samples that outputs were compared for."""
-        plan = AuditPlan.model_validate({**trial.needs.asked["plan"], "seed": trial.seed})
-        verdict = await trial.audited(plan)
-        found = verdict.of("viciousness")
-        views = {} if found is None else {VIEW: {"rounds": found.rounds, "threshold": found.threshold}}
+        verdict: Verdict = trial.taken(VERDICT)
+        test = verdict.of("viciousness")
+        views = {} if test is None else {VIEW: {"rounds": test.rounds, "threshold": test.threshold}}
         return Judged(
             metrics=measured(verdict),
             views=views,

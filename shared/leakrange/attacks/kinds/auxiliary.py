@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakrange.attacks.kinds.cell import Cell, Needs
 from leakrange.attacks.kinds.kind import Kind
 from leakrange.attacks.kinds.trial import Trial
-from leakrange.jobs.job import Span, Split
+from leakrange.jobs.samples import Span, Split
 
 __all__ = ["own_records", "planned", "spent"]
 

@@ -1,7 +1,8 @@
-"""The blind classifier by itself: what is told of membership without the model."""
+"""The blind classifier by itself: membership inferred without the model."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +13,16 @@ from leakrange.attacks.attack import Attack
 from leakrange.attacks.blind import blind_scores, pooled
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Releases
-from leakrange.attacks.kinds.membership import Drawn, MembershipKind, blindly, judge_members
+from leakrange.attacks.kinds.kind import ReleaseStore
+from leakrange.attacks.kinds.membership import Drawn, MembershipKind, blind_fit, blindly, judge_members
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import Fit, Judged, Trial
 from leakrange.attacks.kinds.users import decisions_of
 from leakrange.data import POOL, load
 from leakrange.data.resembling import groups_of
 from leakrange.data.splits import connected
-from leakrange.jobs.job import FitJob
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import measured
 from leakrange.metrics.controls import ByItself
 
@@ -39,11 +40,11 @@ class BlindKind(SilentKind):
     Evidence: ClassVar[type[BaseModel]] = Drawn
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """That of an attack on membership of records."""
+        """The target of an attack on membership of records."""
         return MembershipKind().target(attack, given, provider)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """Users, for the honesty of the decisions."""
+        """Ask for users' uploads, for the honesty of the decisions."""
         subset = cell.provider.data.subset
         assert subset is not None  # else it has no target
         return Needs(streams=cell.uploads(), asked={"pool": subset.pool})
@@ -53,10 +54,10 @@ class BlindKind(SilentKind):
         attack: Any,  # noqa: ARG002
         evidence: Drawn,
         job: FitJob,  # noqa: ARG002
-        releases: Releases,  # noqa: ARG002
+        releases: ReleaseStore,  # noqa: ARG002
     ) -> dict[str, NDArray[Any]]:
-        """Of the pool (N,) ``scores`` float32, the ``fold`` of each, and which records resemble each other,
-        ``group``. People of a crowd get the mean of their pictures' scores."""
+        """For the pool (N,): ``scores`` float32, the ``fold`` of each record, and ``group``, equal for
+        records that resemble each other. People of a crowd get the mean of their pictures' scores."""
         data = load(evidence.data)
         rows, members = data.where(POOL), data.members()
         group = groups_of(data)[rows]
@@ -67,10 +68,14 @@ class BlindKind(SilentKind):
             scores = (np.bincount(group, weights=scores) / np.bincount(group))[group]
         return {"scores": scores.astype(np.float32), "fold": fold, "group": group}
 
-    async def judge(self, trial: Trial) -> Judged:
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The control."""
+        return blind_fit(trial)
+
+    def judge(self, trial: Trial) -> Judged:
         """Compares the scores with the record of what the model was trained on."""
         members = trial.members(int(trial.needs.asked["pool"]))
-        blind = await blindly(trial, members, np.arange(len(members)))
+        blind = blindly(trial, members, np.arange(len(members)))
         return judge_members(
             trial,
             blind.scores,

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from leakrange.attacks.attack import Knowledge
 from leakrange.attacks.kinds.target import Target
 from leakrange.data import Attribute, Names
-from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span, Split
+from leakrange.strict import Strict
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["Cell", "Needs", "Offer"]
+__all__ = ["AskedStep", "Cell", "Needs", "Offer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +26,7 @@ class Offer(ABC):
     data: DataSpec
     """What its models are trained on."""
     attributes: Mapping[str, Attribute]
-    """What is known of a sample of that data."""
+    """The known attributes of a sample of that data."""
     release: ReleaseKind
     """What its answers are."""
     target: Names
@@ -36,7 +35,7 @@ class Offer(ABC):
     """The attribute that it hides, or that attackers are after. Of several `Kind.target` is offered one
     after the other; later `Target.hidden` says which one it is."""
     service: ServiceSpec | None = None
-    """What it puts before its model; None where users upload outputs."""
+    """The service in front of its model; None where users upload outputs."""
 
     @property
     @abstractmethod
@@ -49,21 +48,32 @@ class Offer(ABC):
         """Whether it reads whole samples from what users send."""
 
 
-class Needs(BaseModel):
+class AskedStep(Strict):
+    """A step that a trial asks for: the name of its kind, and its ``parameters``."""
+
+    step: str
+    parameters: dict[str, Any] = {}
+
+
+class Needs(Strict):
     """What a trial needs, by the ids of the plan.
 
     ``streams`` are the users' uploads, one for each draw; ``undefended`` are those of the same samples where
     nothing is defended. ``probes`` are queries by their role in the attack, also one for each draw.
-    ``shadows`` are the attacker's own models. ``asked`` is whatever the kind needs again when the trial is
-    judged.
+    ``shadows`` are the attacker's own models, which release their outputs for the spans of ``shows``.
+    ``steps`` are further steps by their role; `Trial.taken` returns their results. ``hands_in`` is the role
+    of a fit whose ``scores`` a user uploads in place of the outputs of the provider's model; scores beyond
+    the users' are of the provider's own records, and are decoded behind theirs. ``asked`` is whatever the
+    kind needs again when the trial is judged.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     streams: list[str] = []
     undefended: list[str] = []
     probes: dict[str, list[str]] = {}
     shadows: list[str] = []
+    shows: list[Span] = []
+    steps: dict[str, AskedStep] = {}
+    hands_in: str = ""
     asked: dict[str, Any] = {}
 
 

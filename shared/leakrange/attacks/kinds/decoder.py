@@ -32,7 +32,7 @@ class DecoderKind(SilentKind):
         """One stream of users' uploads."""
         return Needs(streams=cell.uploads())
 
-    async def judge(self, trial: Trial) -> Judged:
+    def judge(self, trial: Trial) -> Judged:
         """Compares the inferences with the labels that the users' edge clients registered."""
         return judge_guesses(trial, trial.uploaded, decoded(trial, trial.uploaded), seen=trial.budget)
 

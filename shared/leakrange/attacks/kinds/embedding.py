@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.kinds.kind import Chunks, Releases
+from leakrange.attacks.kinds.kind import Chunks, ReleaseStore
 from leakrange.attacks.kinds.reconstructed import first
 from leakrange.attacks.kinds.trial import Trial
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import Span
+from leakrange.jobs.samples import Span
 from leakrange.metrics.embedding import MOST, embedded
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
@@ -33,7 +33,7 @@ def first_users(trial: Trial) -> list[Span]:
 
 
 def embeddings(
-    users: list[Span], chunks: Chunks, observed: NDArray[np.float32], releases: Releases
+    users: list[Span], chunks: Chunks, observed: NDArray[np.float32], releases: ReleaseStore
 ) -> dict[str, NDArray[Any]]:
     """The planes (E, 2) of the first users' ``observed`` releases (V, ...), which are stored as ``chunks``,
     and of their samples: "released" and "samples", as far as there is something to see.
@@ -46,8 +46,8 @@ def embeddings(
     count = min(len(observed), MOST)
 
     def plane(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        found = embedded(values, SEED)
-        return {} if found is None else {name: found}
+        points = embedded(values, SEED)
+        return {} if points is None else {name: points}
 
     def samples() -> dict[str, NDArray[Any]]:
         shown = np.concatenate([_scaled(span) for span in users])[:count]
@@ -55,21 +55,21 @@ def embeddings(
             raise InvalidInput(f"{len(observed)} releases of {len(shown)} users")
         return plane("samples", shown)
 
-    told = [span.model_dump(mode="json") for span in users]
-    found: dict[str, NDArray[Any]] = {}
+    spans = [span.model_dump(mode="json") for span in users]
+    planes: dict[str, NDArray[Any]] = {}
     for name, make in (
         (digest(["embedding", chunks, count]), lambda: plane("released", observed[:count])),
-        (digest(["embedding", told, count]), samples),
+        (digest(["embedding", spans, count]), samples),
     ):
-        found |= releases.once(name, make)
-    return found
+        planes |= releases.once(name, make)
+    return planes
 
 
-def viewed_embeddings(found: Mapping[str, NDArray[Any]], truth: NDArray[np.integer]) -> dict[str, Any]:
+def viewed_embeddings(arrays: Mapping[str, NDArray[Any]], truth: NDArray[np.integer]) -> dict[str, Any]:
     """The view of the planes of the first users, whose hidden classes are ``truth`` (V,): their "classes",
     and a point for each in "released" and in "samples"; without users whose class is unknown. Empty where
     there are no planes."""
-    planes = {name: found[name] for name in ("samples", "released") if name in found}
+    planes = {name: arrays[name] for name in ("samples", "released") if name in arrays}
     if "released" not in planes:
         return {}
     known = np.flatnonzero(truth[: len(planes["released"])] >= 0)

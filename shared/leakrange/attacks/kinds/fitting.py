@@ -9,16 +9,16 @@ from pydantic import ValidationError
 
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
-from leakrange.attacks.kinds.kind import Releases
-from leakrange.jobs.job import FitJob
+from leakrange.attacks.kinds.kind import ReleaseStore
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["fit_attack"]
 
 
-def fit_attack(job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
-    """What `Kind.infer` makes of the job's evidence, arrays by name. Raises as that does, and `InvalidInput`
-    for evidence of another form, `Conflict` for an attack of another version."""
+def fit_attack(job: FitJob, releases: ReleaseStore) -> dict[str, NDArray[Any]]:
+    """Return the arrays by name that `Kind.infer` makes of the job's evidence. Raises what that raises, and
+    `InvalidInput` for evidence of another form, `Conflict` for an attack of another version."""
     job.check_versions()
     entry = attacks[job.attack]
     kind = kind_of(entry)

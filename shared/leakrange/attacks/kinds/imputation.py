@@ -32,7 +32,7 @@ class ImputationKind(SilentKind):
     asks = None
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """That of an attack on the attribute, which must not be public itself."""
+        """The target of an attack on the attribute, which must not be public itself."""
         target = AttributeKind().target(attack, given, provider)
         if isinstance(target, str):
             return target
@@ -47,7 +47,7 @@ class ImputationKind(SilentKind):
         """One stream of users, for their labels and decisions."""
         return Needs(streams=cell.uploads())
 
-    async def judge(self, trial: Trial) -> Judged:
+    def judge(self, trial: Trial) -> Judged:
         """Imputes each user's class from what other users show. Raises `LeakrangeError` where no user's class
         is known."""
         uploaded = trial.uploaded

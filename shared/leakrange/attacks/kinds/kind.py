@@ -8,32 +8,33 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
-from leakrange.jobs.job import FitJob
+from leakrange.attacks.kinds.trial import Fit, Judged, Trial
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.strict import Strict
 
-__all__ = ["Asks", "Chunks", "Kind", "Releases"]
+__all__ = ["Asks", "Chunks", "Kind", "ReleaseStore"]
 
 Chunks = list[list[str]]
 """Stored releases by identity: chunks of samples in order, each with its draws."""
 
 
-class Releases(Protocol):
+class ReleaseStore(Protocol):
     """The store of releases, as a fit sees it."""
 
     def __call__(self, chunks: Chunks, /) -> NDArray[np.float32]:
-        """All samples in order, (samples, ...), each the mean of its draws. Raises `NotFound` for such as are
-        not stored, `InvalidInput` for such as do not fit together."""
+        """All samples in order, (samples, ...), each the mean of its draws. Raises `NotFound` if a release is
+        not stored, `InvalidInput` if releases do not fit together."""
         ...
 
     def once(
         self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
     ) -> Mapping[str, NDArray[Any]]:
-        """Arrays that many fits need and that are costly to ``make``: those stored under ``name``, a digest
+        """Return arrays that many fits need and that are costly to ``make``, stored under ``name``, a digest
         of all that decides them. The first fit that asks for them makes them, and the others wait for it."""
         ...
 
@@ -41,24 +42,23 @@ class Releases(Protocol):
 Asks = Literal["membership", "attribute", "reconstruction"]
 
 
-class NoEvidence(BaseModel):
-    """Empty: that of a kind that fits nothing in the fleet."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class NoEvidence(Strict):
+    """The empty evidence of a kind that fits nothing in the fleet."""
 
 
 class Kind(ABC):
     """What all attacks of one kind share. A kind has no state. ``version`` is raised when the same releases
     give other results than before.
 
-    Scenarios are checked with `target` and `buys`, and planned with `plan`. The fleet calls `infer` for jobs
-    that fit an attack. The controller calls `judge` when everything that a trial needs is there.
+    Scenarios are checked with `target` and `buys`, and planned with `plan`. When everything that a trial
+    needs is stored, the controller asks for its `fits`, the fleet calls `infer` for each, and the controller
+    calls `judge` with their results. None of these methods starts work in the fleet by itself.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     leakage: ClassVar[str]
-    """The name of the main metric of what was found out."""
+    """The name of the main leakage metric."""
     on_device: ClassVar[bool] = False
     """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
     asks: ClassVar[Asks | None] = "attribute"
@@ -94,13 +94,21 @@ class Kind(ABC):
     def plan(self, cell: Cell) -> Needs | None:
         """What a trial needs; None where the cell makes no sense or its budget buys too little."""
 
-    def infer(self, attack: Any, evidence: Any, job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
+    def infer(
+        self, attack: Any, evidence: Any, job: FitJob, releases: ReleaseStore
+    ) -> dict[str, NDArray[Any]]:
         """Runs in the fleet. Returns arrays by name, given an instance of the attack and the job's
         ``evidence``, which is parsed as `Evidence`. Raises `InvalidInput` for evidence that cannot be used,
         `NotFound` for releases that are not stored."""
         raise NotImplementedError(f"attacks of the kind {self.name!r} fit nothing in the fleet")
 
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:  # noqa: ARG002
+        """What the fleet fits for the trial, by role; nothing by default. A function of the plan and of what
+        is stored for the trial's needs: the same fits have the same names, and are made once. Raises
+        `LeakrangeError` where the evidence is not there."""
+        return {}
+
     @abstractmethod
-    async def judge(self, trial: Trial) -> Judged:
-        """Runs in the controller, when everything that the trial needs is there. Returns the metrics and
-        views of the attack. Raises `LeakrangeError` where they cannot be computed."""
+    def judge(self, trial: Trial) -> Judged:
+        """The metrics and views of the attack: a function of what is stored for the trial. Raises
+        `LeakrangeError` where they cannot be computed."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Shown, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Shown, Trial
 from leakrange.attacks.kinds.users import decisions_of
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import POOL, POPULATION, Samples, names
@@ -22,25 +23,34 @@ from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.data.splits import draw_members
 from leakrange.defences.output import Chain, ReleaseContext
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Estimate, Membership, Ranking, measured
 from leakrange.metrics.controls import BesideBlind
 from leakrange.metrics.views import viewed
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
-__all__ = ["MEMBERS", "MEMBERSHIP", "Drawn", "MembershipKind", "blindly", "evidence_of", "judge_members"]
+__all__ = [
+    "MEMBERS",
+    "MEMBERSHIP",
+    "Drawn",
+    "MembershipKind",
+    "blind_fit",
+    "blindly",
+    "evidence_of",
+    "judge_members",
+]
 
 MEMBERSHIP = "membership"
-"""What such attacks are after."""
+"""The name of what such attacks infer."""
 MEMBERS = ("not trained on", "trained on")
+BLIND = "blind"
+"""The control, and the role of its fit."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Shadow(_Strict):
+class Shadow(Strict):
     """One of the attacker's own models. ``data`` says what it was trained on. ``records`` and ``population``
     are identities of its stored releases for the samples that the target is queried with."""
 
@@ -49,7 +59,7 @@ class Shadow(_Strict):
     population: str | None = None
 
 
-class Population(_Strict):
+class Population(Strict):
     """Records that no model was trained on. The first of the target's ``answers`` about them belong to
     ``span``."""
 
@@ -57,7 +67,7 @@ class Population(_Strict):
     answers: Chunks
 
 
-class Candidates(_Strict):
+class Candidates(Strict):
     """Records whose membership is to be inferred, and the target's ``answers`` about them.
 
     ``records`` name the pool by a specification that does not reveal the model's members. ``target`` is the
@@ -75,14 +85,14 @@ class Candidates(_Strict):
     draws: Annotated[int, Field(ge=1)] = 1
 
 
-class Drawn(_Strict):
-    """The pool of the data, and which of its records a model was trained on: for a control, no attacker sees
-    it."""
+class Drawn(Strict):
+    """The pool of the data, and which of its records a model was trained on: only for a control; no attacker
+    sees it."""
 
     data: DataSpec
 
 
-class _Asked(_Strict):
+class _Asked(Strict):
     """The samples to query: the pool, and the population if the attack uses one."""
 
     records: Span
@@ -136,11 +146,12 @@ class MembershipKind(Kind):
             probes={"records": cell.ask("pool", pool)}
             | ({"population": cell.ask(POPULATION, population)} if population else {}),
             shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
+            shows=[span for span in (asked.records, asked.population) if span is not None],
             asked=asked.model_dump(mode="json"),
         )
 
     def infer(
-        self, attack: Any, evidence: Candidates, job: FitJob, releases: Releases
+        self, attack: Any, evidence: Candidates, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``scores`` float32 (N,) of the records of the pool, and which of these resemble each other,
         ``group`` (N,). The threshold is chosen when the trial is judged."""
@@ -148,32 +159,36 @@ class MembershipKind(Kind):
         scores = attack.score(evidence_of(evidence, job, releases))
         return {"scores": scores.astype(np.float32), "group": groups_of(data)[records]}
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares the scores with the record of what the model was trained on."""
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The attack, on the pool's records, and the control beside it."""
         asked = _Asked.model_validate(trial.needs.asked)
         [target] = names(trial.model.target)
         records, population = asked.records, asked.population
-        own = await trial.shown(records)
-        others = await trial.shown(population) if population else [None] * len(own)
-        found = await trial.fitted(
-            Candidates(
-                records=records,
-                answers=trial.answered("records"),
-                target=target,
-                population=population and Population(span=population, answers=trial.answered("population")),
-                shadows=[_shadow(*each) for each in zip(own, others, strict=True)],
-                defence=asked.defence,
-                draws=len(trial.needs.probes["records"]),
-            )
+        on_records = trial.shown(records)
+        on_population = trial.shown(population) if population else [None] * len(on_records)
+        candidates = Candidates(
+            records=records,
+            answers=trial.answered("records"),
+            target=target,
+            population=population and Population(span=population, answers=trial.answered("population")),
+            shadows=[_shadow(*each) for each in zip(on_records, on_population, strict=True)],
+            defence=asked.defence,
+            draws=len(trial.needs.probes["records"]),
         )
+        return {ATTACK: Fit(candidates), **blind_fit(trial)}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the scores with the record of what the model was trained on."""
+        asked = _Asked.model_validate(trial.needs.asked)
+        records, population, fitted = asked.records, asked.population, trial.fitted()
         members = trial.members(records.stop)
         return judge_members(
             trial,
-            found.arrays["scores"],
+            fitted.arrays["scores"],
             members,
             utility=measured(decisions_of(trial, trial.uploaded)),
-            group=found.arrays.get("group"),
-            blind=await blindly(trial, members, np.arange(records.stop)),
+            group=fitted.arrays.get("group"),
+            blind=blindly(trial, members, np.arange(records.stop)),
             spent=len(trial.needs.probes["records"])
             * (records.stop + (population.stop if population else 0)),
         )
@@ -230,14 +245,19 @@ def judge_members(
     )
 
 
-async def blindly(trial: Trial, members: NDArray[np.bool_], places: NDArray[np.integer]) -> Ranking:
-    """What a classifier that knows no model says of the membership (N,) of the records at those ``places``
-    (N,) of the pool."""
-    found = (await trial.control("blind", Drawn(data=trial.model.recipe.data))).arrays
-    return Ranking(found["scores"][places], members, found["group"][places], found["fold"][places])
+def blind_fit(trial: Trial) -> dict[str, Fit]:
+    """The control of the trial's model: the same for all attacks on it."""
+    return {BLIND: Fit(Drawn(data=trial.model.recipe.data), by=BLIND)}
 
 
-def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> MembershipEvidence:
+def blindly(trial: Trial, members: NDArray[np.bool_], places: NDArray[np.integer]) -> Ranking:
+    """The blind classifier's scores for the records at those ``places`` (N,) of the pool, with their
+    membership (N,)."""
+    arrays = trial.fitted(BLIND).arrays
+    return Ranking(arrays["scores"][places], members, arrays["group"][places], arrays["fold"][places])
+
+
+def evidence_of(candidates: Candidates, job: FitJob, releases: ReleaseStore) -> MembershipEvidence:
     """The attack's evidence.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
@@ -280,17 +300,17 @@ def _members(candidates: Candidates, data: Samples) -> NDArray[np.bool_]:
     ``data``, which all shadows share: to load the set for each would take longer than the attack."""
     span, group = candidates.records, data.group[data.where(POOL)]
     members = np.empty((len(candidates.shadows), span.stop - span.start), dtype=bool)
-    for own, shadow in zip(members, candidates.shadows, strict=True):
+    for row, shadow in zip(members, candidates.shadows, strict=True):
         subset = shadow.data.subset
         if subset is None or shadow.data.of_everyone() != span.data.of_everyone():
             raise InvalidInput("a shadow was trained on a part of another pool")
         drawn = draw_members(group, subset.share, subset.seed, rest=subset.rest)
-        own[:] = drawn[span.start : span.stop]
+        row[:] = drawn[span.start : span.stop]
     return members
 
 
 def _shadows(
-    candidates: Candidates, asked: NDArray[Any], releases: Releases, job: FitJob, width: int
+    candidates: Candidates, asked: NDArray[Any], releases: ReleaseStore, job: FitJob, width: int
 ) -> NDArray[np.float32]:
     """The shadows' releases (K, N, Y) for the samples ``asked`` (N, ...), defended as far as the attacker
     knows the defence."""

@@ -1,4 +1,4 @@
-"""What a panel of learners tells of itself: how each did, on held-out records and on victims."""
+"""Figures of a panel of learners: how each did, on held-out records and on victims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakrange.metrics.outcomes import HeldOut
 __all__ = ["PANEL", "held_out", "viewed_panel"]
 
 PANEL = "panel."
-"""Names of `leakrange.attacks.attack.Inference.panel` begin so among the arrays of a fit."""
+"""The prefix of names of `leakrange.attacks.attack.Inference.panel` among the arrays of a fit."""
 
 
 def held_out(arrays: Mapping[str, NDArray[Any]]) -> list[HeldOut]:

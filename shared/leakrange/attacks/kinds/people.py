@@ -8,33 +8,35 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.labelled import Recognised, deduced, of_each
-from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, blindly, judge_members
+from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, blind_fit, blindly, judge_members
 from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.attacks.people.folds import even_folds
 from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, Scored
 from leakrange.attacks.people.pairs import pair_count
 from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import Samples, load
 from leakrange.data.crowd import part_sizes
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import measured
 from leakrange.metrics.outcomes import Labels
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["PeopleAsked", "PeopleKind", "evidence_of", "in_folds"]
 
 
-class PeopleAsked(BaseModel):
+class PeopleAsked(Strict):
     """``count`` answers about the people of the crowd in ``data``. The attacker knows the membership of the
     first ``known`` members and of as many others.
 
@@ -42,8 +44,6 @@ class PeopleAsked(BaseModel):
     these. Otherwise the attacker learns from ``answers``. ``recognised`` says that the attacker has to deduce
     who is in a picture.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: DataSpec
     count: Annotated[int, Field(ge=1)]
@@ -109,60 +109,66 @@ class PeopleKind(Kind):
             probes["undefended"] = cell.ask("pool", count, undefended=True)
         probes["users"] = ask_as_users(cell)
         deduces = getattr(cell.target.parameters, "labels", "granted") != "granted"
-        return Needs(probes=probes, shadows=[cell.recogniser()] if deduces else [], asked={"count": count})
+        return Needs(
+            probes=probes,
+            shadows=[cell.recogniser()] if deduces else [],
+            shows=_recognisable(cell.provider.data, count) if deduces else [],
+            asked={"count": count},
+        )
 
     def infer(
-        self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: Releases
+        self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``scores`` float64 (T,) and their ``places`` int64 (T,) in the pool. ``chosen`` names the
         statistics that the scores are, if any. ``people`` and ``labels_right`` are figures of `Labels`. With
-        folds, the ``fold`` int64 (T,) of each, and whether
-        scores above 0 ``decided`` (1,)."""
-        told, among = evidence_of(evidence, job, releases)
+        folds, also the ``fold`` int64 (T,) of each, and ``decided`` (1,): whether scores above 0 decide."""
+        people_evidence, among = evidence_of(evidence, job, releases)
         each, figures = getattr(attack.parameters, "each", None), {}
         if evidence.recognised is not None:
             person = deduced(
                 evidence.recognised,
                 evidence.data,
-                told.releases,
+                people_evidence.releases,
                 releases,
                 clustered=attack.parameters.labels == "clustered",
                 sure=attack.parameters.sure,
             )
             named = person >= 0
-            figures["labels_right"] = np.array(np.mean(person[named] == told.person[named]))
-            told = replace(told, person=person)
+            figures["labels_right"] = np.array(np.mean(person[named] == people_evidence.person[named]))
+            people_evidence = replace(people_evidence, person=person)
         if each is not None:
-            told, among = of_each(told, evidence.data, each)
-            figures["people"] = np.array(float(len(told.membership)))
+            people_evidence, among = of_each(people_evidence, evidence.data, each)
+            figures["people"] = np.array(float(len(people_evidence.membership)))
         fold = None
         if attack.parameters.folds is None:
-            found = attack.score(told)
+            scored = attack.score(people_evidence)
         else:
-            first = np.unique(told.person, return_index=True)[1]
-            found, fold = in_folds(attack, told, load(evidence.data).members()[among[first]])
-        chosen = np.array([found.chosen] if found.chosen else [], dtype=str)
-        arrays = {"places": among[found.places].astype(np.int64), "scores": found.scores, "chosen": chosen}
+            first = np.unique(people_evidence.person, return_index=True)[1]
+            scored, fold = in_folds(attack, people_evidence, load(evidence.data).members()[among[first]])
+        chosen = np.array([scored.chosen] if scored.chosen else [], dtype=str)
+        arrays = {"places": among[scored.places].astype(np.int64), "scores": scored.scores, "chosen": chosen}
         arrays |= figures
         if fold is None:
             return arrays
         return {**arrays, "fold": fold, "decided": np.array([attack.decides(job.release)])}
 
-    async def judge(self, trial: Trial) -> Judged:
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The attack, on the answers about the crowd, and the control beside it."""
+        asked = PeopleAsked(
+            data=trial.model.recipe.data,
+            count=int(trial.needs.asked["count"]),
+            known=trial.parameters["known"],
+            answers=trial.answered("answers"),
+            undefended=trial.answered("undefended"),
+            recognised=_recognised(trial),
+        )
+        return {ATTACK: Fit(asked), **blind_fit(trial)}
+
+    def judge(self, trial: Trial) -> Judged:
         """Compares the scores with the record of whom the teacher was trained on."""
         data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
-        found = await trial.fitted(
-            PeopleAsked(
-                data=data,
-                count=count,
-                known=trial.parameters["known"],
-                answers=trial.answered("answers"),
-                undefended=trial.answered("undefended"),
-                recognised=await _recognised(trial, data, count),
-            )
-        )
         crowd = crowd_of(data)
-        arrays, draws = found.arrays, trial.needs.probes
+        arrays, draws = trial.fitted().arrays, trial.needs.probes
         places, scores = arrays["places"], arrays["scores"]
         member = trial.members(part_sizes(crowd)["pool"])[places]
         judged = judge_members(
@@ -174,7 +180,7 @@ class PeopleKind(Kind):
             group=places % crowd.asked,
             fold=arrays.get("fold"),
             decided=bool("decided" in arrays and arrays["decided"].item()),
-            blind=await blindly(trial, member, places),
+            blind=blindly(trial, member, places),
         )
         figures = {name: float(arrays[name]) for name in ("people", "labels_right") if name in arrays}
         return replace(
@@ -184,22 +190,27 @@ class PeopleKind(Kind):
         )
 
 
-async def _recognised(trial: Trial, data: DataSpec, count: int) -> Recognised | None:
-    """What the attacker's own recogniser makes of the images, if it has one."""
-    if not trial.needs.shadows:
-        return None
+def _recognisable(data: DataSpec, count: int) -> list[Span]:
+    """The images of the pool that are asked about, and the attacker's photographs."""
     photographs = part_sizes(crowd_of(data))["photographs"]
-    spans = [
+    return [
         Span(data=data, split="pool", start=0, stop=count),
         Span(data=data, split="photographs", start=0, stop=photographs),
     ]
-    pool, own = [(await trial.shown(span))[0].releases for span in spans]
-    return Recognised(pool=pool, photographs=own)
+
+
+def _recognised(trial: Trial) -> Recognised | None:
+    """The features by the attacker's own recogniser, of the images and of its photographs; None if it has
+    none."""
+    if not trial.needs.shadows:
+        return None
+    [pool], [photographs] = map(trial.shown, trial.needs.shows)
+    return Recognised(pool=pool.releases, photographs=photographs.releases)
 
 
 def _chosen(arrays: Mapping[str, NDArray[Any]], member: NDArray[np.bool_]) -> dict[str, Any]:
     """The views "chosen", the names of the statistics that were used, and "distribution", the values of a
-    single one among members and others. Ranks in folds have none that is worth a look."""
+    single one among members and others. Ranks in folds have no distribution worth showing."""
     chosen = arrays["chosen"].tolist() if "chosen" in arrays else []
     if not chosen:
         return {}
@@ -220,7 +231,7 @@ def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
 
 
 def evidence_of(
-    asked: PeopleAsked, job: FitJob, releases: Releases
+    asked: PeopleAsked, job: FitJob, releases: ReleaseStore
 ) -> tuple[PeopleEvidence, NDArray[np.int64]]:
     """The attack's evidence, and the place (N,) in the crowd's pool of each answer.
 
@@ -247,7 +258,7 @@ def evidence_of(
 
 
 def in_folds(
-    attack: PeopleAttack, told: PeopleEvidence, member: NDArray[np.bool_]
+    attack: PeopleAttack, evidence: PeopleEvidence, member: NDArray[np.bool_]
 ) -> tuple[Scored, NDArray[np.int64]]:
     """The scores of all people (P,) whom the evidence says nothing about, or of their single records, and the
     fold of each; ``member`` (P,) are those that the teacher was trained on. Each fold is scored by an
@@ -256,33 +267,33 @@ def in_folds(
     Scores that do not decide are on different scales in different folds, so each fold's are replaced by
     their ranks, from 0 to 1.
     """
-    people = np.flatnonzero(~told.known)
+    people = np.flatnonzero(~evidence.known)
     people = people[np.argsort(~member[people], kind="stable")]  # the folds do not depend on the pool's order
     number = np.full(len(member), -1)
     number[people] = np.arange(len(people))
-    rows = np.argsort(number[told.person], kind="stable")
-    rows = rows[number[told.person[rows]] >= 0]
-    person, truth = number[told.person[rows]], member[people]
+    rows = np.argsort(number[evidence.person], kind="stable")
+    rows = rows[number[evidence.person[rows]] >= 0]
+    person, truth = number[evidence.person[rows]], member[people]
     if attack.by_record:
         person, truth = np.arange(len(rows)), truth[person]
-    fold = even_folds(truth, attack.parameters.folds, told.seed)
-    releases = told.releases[rows]
-    lessons = releases if told.lessons is told.releases else told.lessons[rows]
-    given = replace(told, releases=releases, lessons=lessons, person=person)
-    found = [
+    fold = even_folds(truth, attack.parameters.folds, evidence.seed)
+    releases = evidence.releases[rows]
+    lessons = releases if evidence.lessons is evidence.releases else evidence.lessons[rows]
+    given = replace(evidence, releases=releases, lessons=lessons, person=person)
+    scored = [
         attack.score(replace(given, membership=np.where(fold == each, -1, truth.astype(int))))
         for each in range(attack.parameters.folds)
     ]
-    decided = attack.decides(told.release)
-    scores = [each.scores if decided else _ranks(each.scores) for each in found]
-    places = rows[np.concatenate([each.places for each in found])]
-    chosen = ", ".join(dict.fromkeys(each.chosen for each in found if each.chosen))
-    numbers = np.repeat(np.arange(len(found)), [len(each.scores) for each in found])
+    decided = attack.decides(evidence.release)
+    scores = [each.scores if decided else _ranks(each.scores) for each in scored]
+    places = rows[np.concatenate([each.places for each in scored])]
+    chosen = ", ".join(dict.fromkeys(each.chosen for each in scored if each.chosen))
+    numbers = np.repeat(np.arange(len(scored)), [len(each.scores) for each in scored])
     return Scored(places, np.concatenate(scores), chosen), numbers
 
 
 def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From 0 to 1, the same for equal scores."""
+    """Ranks from 0 to 1, the same for equal scores."""
     from scipy.stats import rankdata  # here, since it takes a second, and the controller has no use for it
 
     ranks: NDArray[np.float64] = (rankdata(scores) - 0.5) / len(scores)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.attacks.people.questions import learnt_from
 from leakrange.data import load, names
 from leakrange.data.crowd import CAST, part_sizes
-from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Guesses, Ranking, measured
 from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.views import viewed
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
 __all__ = ["AttributeAsked", "PeopleAttributeKind"]
 
 
-class AttributeAsked(BaseModel):
+class AttributeAsked(Strict):
     """Answers about the first ``known`` pictures of the public, whose ``sensitive`` attribute the attacker
     knows, and about the first ``targets`` pictures of the pool, for which the attacker infers it.
 
@@ -36,8 +38,6 @@ class AttributeAsked(BaseModel):
     whose other pictures are not queried; other services have no references. Only pictures with the classes of
     ``among`` are judged.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: DataSpec
     sensitive: str
@@ -114,7 +114,7 @@ class PeopleAttributeKind(Kind):
         )
 
     def infer(
-        self, attack: Any, evidence: AttributeAsked, job: FitJob, releases: Releases
+        self, attack: Any, evidence: AttributeAsked, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, 2) for the targets. ``truth`` int64 (V,), -1
         where unknown or not to be judged, is added for the judge; the attack does not see it."""
@@ -130,7 +130,7 @@ class PeopleAttributeKind(Kind):
                 f"and {evidence.targets}"
             )
         known = labels[public] >= 0
-        found: Inference = attack.infer(
+        inference: Inference = attack.infer(
             Evidence(
                 auxiliary=auxiliary[known],
                 auxiliary_labels=labels[public][known],
@@ -145,10 +145,10 @@ class PeopleAttributeKind(Kind):
         for name, wanted in evidence.among.items():
             judged &= data.labels[name][pool] == data.attributes[name].classes.index(wanted)
         truth = np.where(judged, labels[pool], -1)
-        return {"predicted": found.predicted, "scores": found.scores, "truth": truth}
+        return {"predicted": inference.predicted, "scores": inference.scores, "truth": truth}
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares the guesses with the labels of those people whom the teacher never saw."""
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The attack, on the answers about the public and about the pool."""
         asked = AttributeAsked(
             data=trial.model.recipe.data,
             sensitive=trial.hidden,
@@ -157,22 +157,26 @@ class PeopleAttributeKind(Kind):
             answers=trial.answered("answers"),
             **trial.needs.asked,
         )
-        found = await trial.fitted(asked)
-        crowd, truth = crowd_of(asked.data), found.arrays["truth"]
-        member = trial.members(part_sizes(crowd)["pool"])[: asked.targets]
+        return {ATTACK: Fit(asked)}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the guesses with the labels of those people whom the teacher never saw."""
+        fitted, asked = trial.fitted(), trial.needs.asked
+        crowd, truth = crowd_of(trial.model.recipe.data), fitted.arrays["truth"]
+        member = trial.members(part_sizes(crowd)["pool"])[: asked["targets"]]
         judged = np.flatnonzero(~member & (truth >= 0))
         if len(judged) == 0:
             raise LeakrangeError(f"nobody's {trial.hidden!r} is known: there is nothing to judge by")
         person = judged % crowd.asked
-        guesses = Guesses(found.arrays["predicted"][judged], truth[judged], trial.classes, person)
-        ranking = Ranking(found.arrays["scores"][judged], truth[judged], person)
+        guesses = Guesses(fitted.arrays["predicted"][judged], truth[judged], trial.classes, person)
+        ranking = Ranking(fitted.arrays["scores"][judged], truth[judged], person)
         nothing = Ranking(np.zeros(len(judged)), truth[judged])  # is known of anybody without the service
         draws = len(trial.needs.probes["answers"])
         return Judged(
             metrics=utility(trial) | measured(guesses, ranking, BesideImputation(ranking, nothing)),
             views=viewed(guesses, ranking),
             victims=len(judged),
-            spent=draws * max(asked.references, 1) * (asked.known + asked.targets),
+            spent=draws * max(asked["references"], 1) * (asked["known"] + asked["targets"]),
         )
 
 

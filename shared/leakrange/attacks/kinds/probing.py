@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
+from leakrange.attacks.kinds.trial import Fit, Fitted, Judged, Trial
 from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
 from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import names
 from leakrange.data.resembling import apart_as_users
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Guesses, Ranking, mean_auc, measured, share_interval
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.information import information_bound
 from leakrange.metrics.probing import AttributeRole, Probed, ProbedAttribute
 from leakrange.metrics.views import viewed
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
 __all__ = ["Classified", "ProbingKind"]
 
 ROLES: tuple[AttributeRole, ...] = ("private", "useful", "general")
+ADAPTED, UNDEFENDED, UNADAPTED = "adapted", "undefended", "unadapted"
+"""The classifiers of an attribute."""
 
 
-class Classified(BaseModel):
+class Classified(Strict):
     """Answers about the first samples of ``span``, whose ``attribute`` the attacker knows and learns from
     ``lessons``, and the ``observed`` releases of users. With ``panel`` other learners stand beside the net.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     attribute: str
     span: Span
@@ -55,12 +58,13 @@ class Classified(BaseModel):
 class ProbingKind(Kind):
     """The attacker has its own samples obfuscated, learns attributes from them, and reads what users upload.
 
-    Every attribute has a classifier of its own. Another one learns from samples as they are: applied to such
-    it tells what there is to gain, applied to obfuscated ones how a classifier fares that nobody adapted.
+    Every attribute has a classifier of its own. Another one learns from samples that are not obfuscated:
+    applied to such samples it shows what there is to gain, applied to obfuscated ones how well a classifier
+    does that nobody adapted.
 
     Gains are those of these nets alone, as in the paper. Beside the net of each private attribute stands a
-    panel of other learners: the AUC, by which a report concludes, is that of whoever did best on records
-    that were not learned from.
+    panel of other learners: the AUC, by which a report concludes, is that of the learner that did best on
+    held-out records.
     """
 
     name: ClassVar[str] = "probing"
@@ -88,8 +92,8 @@ class ProbingKind(Kind):
         return Target(attack, hidden, provider.attributes[hidden].classes, parameters)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """What `planned` says; besides, answers about the same records as they are, and users' samples as
-        they are, which tell what there is to gain."""
+        """Ask for what `planned` asks; besides, for answers about the same records and for users' samples
+        without obfuscation, which show what there is to gain."""
         needs = planned(self, cell)
         if needs is None:
             return None
@@ -109,10 +113,10 @@ class ProbingKind(Kind):
         )
 
     def infer(
-        self, attack: Probing, evidence: Classified, job: FitJob, releases: Releases
+        self, attack: Probing, evidence: Classified, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, S), probabilities, of the net. The same lessons
-        are learned once. What a panel tells has names that begin with `PANEL`."""
+        are learned once. Names of the panel's arrays begin with `PANEL`."""
         data, chosen = span_of(evidence.span)
         if evidence.attribute not in data.attributes:
             raise InvalidInput(
@@ -125,33 +129,49 @@ class ProbingKind(Kind):
             draws = _draws(evidence.lessons, releases)
             if any(len(draw) < len(labels) for draw in draws):
                 raise InvalidInput(f"{len(draws[0])} releases of {len(labels)} labelled samples")
-            own = [draw[: len(labels)][known] for draw in draws]
+            samples = [draw[: len(labels)][known] for draw in draws]
             group = apart_as_users(data, chosen, evidence.attribute)[known]
-            return own, labels[known], len(classes), data.spec, job.seed, group
+            return samples, labels[known], len(classes), data.spec, job.seed, group
 
-        told = evidence.model_dump(mode="json", exclude={"observed", "panel"})
-        name = digest(["probing", attack.version, attack.training(), job.seed, told])
+        identity = evidence.model_dump(mode="json", exclude={"observed", "panel"})
+        name = digest(["probing", attack.version, attack.training(), job.seed, identity])
         state = releases.once(name, lambda: attack.fit(*lessons()))
         observed = _draws(evidence.observed, releases)
-        found = attack.infer(state, observed, len(classes), data.spec)
+        inference = attack.infer(state, observed, len(classes), data.spec)
         panel = attack.panel(state, observed, *lessons()) if evidence.panel else {}
         return {
-            "predicted": found.predicted,
-            "scores": found.scores,
+            "predicted": inference.predicted,
+            "scores": inference.scores,
             **{PANEL + name: array for name, array in panel.items()},
         }
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares what the classifiers say with the labels that the users' edge clients registered."""
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """Three classifiers of each attribute: one that learns from obfuscated samples, the first beside a
+        panel where the attribute is private; and one that learns from samples that are not obfuscated,
+        applied to users' samples without and with obfuscation."""
+        lessons, plain, span = trial.answered("auxiliary"), trial.answered("plain"), own_records(trial)
+        once = [draws[:1] for draws in trial.observed]  # users send a sample once
+        fits = {}
+        for name, (role, _) in trial.needs.asked["attributes"].items():
+            about = partial(Classified, attribute=name, span=span)
+            fits[f"{name} {ADAPTED}"] = Fit(
+                about(lessons=lessons, observed=trial.observed, panel=role == "private")
+            )
+            fits[f"{name} {UNDEFENDED}"] = Fit(about(lessons=plain, observed=trial.undefended))
+            fits[f"{name} {UNADAPTED}"] = Fit(about(lessons=plain, observed=once))
+        return fits
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the classifiers' guesses with the labels that the users' edge clients registered."""
         roles: dict[str, list[Any]] = trial.needs.asked["attributes"]
         records = trial.obfuscators()
-        found = {}
+        results = {}
         for name, (role, classes) in roles.items():
             protector = _protector(records, name)
-            found[name] = await _probed(trial, name, cast(AttributeRole, role), classes, protector)
-        _, fitted, guesses, ranking = found[trial.hidden]
-        probed = Probed([attribute for attribute, *_ in found.values()])
-        views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
+            results[name] = _probed(trial, name, cast(AttributeRole, role), classes, protector)
+        _, fitted, guesses, ranking = results[trial.hidden]
+        probed = Probed([attribute for attribute, *_ in results.values()])
+        views: dict[str, Any] = {"attributes": [_row(each) for each in probed.attributes]}
         if substituted := _substituted(records):
             views["substitution"] = substituted
         uploaded = trial.uploaded
@@ -167,7 +187,7 @@ class ProbingKind(Kind):
         )
 
 
-def _told(attribute: ProbedAttribute) -> dict[str, Any]:
+def _row(attribute: ProbedAttribute) -> dict[str, Any]:
     """One row of the view "attributes": the figures that an attribute has, and its NAGs."""
     row = {
         "attribute": attribute.name,
@@ -187,33 +207,28 @@ def _told(attribute: ProbedAttribute) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-async def _probed(
+def _probed(
     trial: Trial, name: str, role: AttributeRole, classes: int, protector: float | None
 ) -> tuple[ProbedAttribute, Fitted, Guesses, Ranking]:
-    """What was found of an attribute, by the net and its panel; guesses and ranking are the best one's."""
+    """Judge one attribute by the net and its panel; guesses and ranking are those of the best learner."""
     truth = trial.uploaded.truth(name)
     known = np.flatnonzero(truth >= 0)
     if len(known) == 0:
         raise LeakrangeError(f"no user's {name!r} is known: there is nothing to judge by")
 
-    async def said(lessons: Chunks, observed: Chunks, panel: bool = False) -> tuple[Fitted, Inference]:
-        evidence = Classified(
-            attribute=name, span=own_records(trial), lessons=lessons, observed=observed, panel=panel
-        )
-        fitted = await trial.fitted(evidence)
-        found = fitted.inference
-        if found.scores.shape != (len(truth), classes):
+    def inferred(how: str) -> tuple[Fitted, Inference]:
+        fitted = trial.fitted(f"{name} {how}")
+        inference = fitted.inference
+        if inference.scores.shape != (len(truth), classes):
             raise LeakrangeError(
-                f"{trial.attack} answered with scores of shape {found.scores.shape} about {len(truth)} users "
-                f"and {classes} classes of {name!r}"
+                f"{trial.attack} answered with scores of shape {inference.scores.shape} about {len(truth)} "
+                f"users and {classes} classes of {name!r}"
             )
-        return fitted, Inference(found.predicted[known], found.scores[known])
+        return fitted, Inference(inference.predicted[known], inference.scores[known])
 
     private = role == "private"
-    lessons, plain = trial.answered("auxiliary"), trial.answered("plain")
-    fitted, reached = await said(lessons, trial.observed, panel=private)
-    _, at_best = await said(plain, trial.undefended)
-    _, unadapted = await said(plain, [draws[:1] for draws in trial.observed])  # users send a sample once
+    fitted, reached = inferred(ADAPTED)
+    (_, at_best), (_, unadapted) = inferred(UNDEFENDED), inferred(UNADAPTED)
     group = user_groups(trial, trial.uploaded, name, known)
     scores = fitted.arrays[f"{PANEL}scores"][0][known] if private else reached.scores
     attribute = ProbedAttribute(
@@ -235,9 +250,9 @@ async def _probed(
 def _protector(records: Sequence[Mapping[str, Any]], name: str) -> float | None:
     """The accuracy of the adversary that an obfuscator was trained against, on test samples."""
     for record in records:
-        found = record["figures"].get("test", {}).get(f"adversary {name}")
-        if found is not None:
-            return float(found)
+        share = record["figures"].get("test", {}).get(f"adversary {name}")
+        if share is not None:
+            return float(share)
     return None
 
 
@@ -247,8 +262,8 @@ def _substituted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: joint for record in records for name, joint in record.get("classes", {}).items()}
 
 
-def _draws(chunks: Chunks, releases: Releases) -> list[NDArray[np.float32]]:
-    """Every draw (N, *shape) by itself."""
+def _draws(chunks: Chunks, releases: ReleaseStore) -> list[NDArray[np.float32]]:
+    """Read every draw (N, *shape) by itself."""
     if len({len(draws) for draws in chunks}) != 1:
         raise InvalidInput("chunks of the same samples must have as many draws each")
     return [releases([[draws[number]] for draws in chunks]) for number in range(len(chunks[0]))]

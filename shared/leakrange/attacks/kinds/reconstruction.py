@@ -3,16 +3,17 @@ releases."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, cast
 
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Pairs, ReconstructionAttack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
@@ -21,19 +22,19 @@ from leakrange.attacks.kinds.reconstructed import (
     pictures_of,
 )
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["ReconstructionKind"]
 
 
-class Learned(BaseModel):
+class Learned(Strict):
     """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples, which are
     the first those of ``span``; ``compared`` is for the judge alone."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     compared: Compared
     span: Span
@@ -71,26 +72,28 @@ class ReconstructionKind(Kind):
         return needs.model_copy(update={"asked": needs.asked | {"policy": cell.policy}})
 
     def infer(
-        self, attack: Any, evidence: Learned, job: FitJob, releases: Releases
+        self, attack: Any, evidence: Learned, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """See `compare`. The attack is shown nothing of the victims but their releases."""
         return compare(evidence.compared, attack.reconstruct(_pairs(evidence, job, releases)), releases)
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares the reconstructions with the users' pictures, of the first ten thousand users."""
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The attack, on its own samples and on what the first ten thousand users uploaded."""
         compared = Compared.of(trial)
-        found = await trial.fitted(
-            Learned(
-                compared=compared,
-                span=own_records(trial),
-                auxiliary=trial.answered("auxiliary"),
-                observed=trial.observed[: len(compared.users)],
-            )
+        learned = Learned(
+            compared=compared,
+            span=own_records(trial),
+            auxiliary=trial.answered("auxiliary"),
+            observed=trial.observed[: len(compared.users)],
         )
-        return judge_pictures(trial, found, spent=spent(trial))
+        return {ATTACK: Fit(learned)}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the reconstructions with the users' pictures."""
+        return judge_pictures(trial, trial.fitted(), spent=spent(trial))
 
 
-def _pairs(evidence: Learned, job: FitJob, releases: Releases) -> Pairs:
+def _pairs(evidence: Learned, job: FitJob, releases: ReleaseStore) -> Pairs:
     """The attack's evidence. Raises `NotFound` for releases that are not stored, and `InvalidInput` for
     releases that do not fit together."""
     data, chosen = span_of(evidence.span)

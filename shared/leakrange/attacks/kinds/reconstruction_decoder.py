@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Releases
+from leakrange.attacks.kinds.kind import Chunks, ReleaseStore
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
@@ -22,17 +23,16 @@ from leakrange.attacks.kinds.reconstructed import (
 )
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
-from leakrange.jobs.job import FitJob
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
+from leakrange.jobs.steps.fit import FitJob
+from leakrange.strict import Strict
 from leakrange.wire.errors import NotFound
 
 __all__ = ["ReconstructionDecoderKind"]
 
 
-class Found(BaseModel):
+class Found(Strict):
     """What the provider ``reconstructed``, session by session, and whose pictures it is compared with."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     compared: Compared
     reconstructed: Annotated[Chunks, Field(min_length=1)]
@@ -65,20 +65,23 @@ class ReconstructionDecoderKind(SilentKind):
         attack: Any,  # noqa: ARG002
         evidence: Found,
         job: FitJob,  # noqa: ARG002
-        releases: Releases,
+        releases: ReleaseStore,
     ) -> dict[str, NDArray[Any]]:
         """See `compare`."""
-        found: NDArray[np.float32] = releases(evidence.reconstructed)
-        return compare(evidence.compared, found, releases)
+        pictures: NDArray[np.float32] = releases(evidence.reconstructed)
+        return compare(evidence.compared, pictures, releases)
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares the reconstructions with the users' pictures, of the first ten thousand whom the budget
-        reaches."""
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """A comparison with the pictures of the first ten thousand users whom the budget reaches."""
         stored = trial.uploaded.reconstructed
         if stored is None:
             raise NotFound(f"the provider of {trial.model.id} reconstructed nothing")
         compared = Compared.of(trial, trial.budget)
         sessions = [span.stop - span.start for span in trial.users]
         chunks = [[name] for name in first(stored, sessions, compared.count)]
-        found = await trial.fitted(Found(compared=compared, reconstructed=chunks))
-        return judge_pictures(trial, found, spent=min(trial.budget, sum(sessions)))
+        return {ATTACK: Fit(Found(compared=compared, reconstructed=chunks))}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares the reconstructions with the users' pictures."""
+        users = sum(span.stop - span.start for span in trial.users)
+        return judge_pictures(trial, trial.fitted(), spent=min(trial.budget, users))

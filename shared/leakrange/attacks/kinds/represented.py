@@ -1,4 +1,4 @@
-"""What a trial tells of features that devices upload, and of the devices that learned to make them."""
+"""Figures of the features that devices upload, and of the devices that learned to make them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from leakrange.metrics.representation import Represented
 __all__ = ["federated", "represented"]
 
 
-def represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[Represented]:
-    """What a model that stands on an extractor makes of users' features; of one target alone."""
-    norm = found.arrays.get("norm")
+def represented(trial: Trial, uploaded: Uploaded, fitted: Fitted) -> list[Represented]:
+    """The results on users' features by a model on top of an extractor; empty unless it has a single
+    target."""
+    norm = fitted.arrays.get("norm")
     if norm is None or trial.model.recipe.extractor is None or not isinstance(trial.model.target, str):
         return []
     target, hidden = uploaded.truth(trial.model.target), uploaded.truth(trial.hidden)
@@ -26,7 +27,7 @@ def represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[Represe
             target=target[known],
             decided=uploaded.decisions[known],
             hidden=hidden[known],
-            guessed=found.inference.predicted[known],
+            guessed=fitted.inference.predicted[known],
             norm=float(norm),
             lipschitz=trial.trained("test").get("head_lipschitz"),
         )
@@ -34,16 +35,16 @@ def represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[Represe
 
 
 def federated(trial: Trial) -> list[object]:
-    """Of each extractor in the users' chain: how many updates counted, how the adversaries fare that it was
-    learned against, and what is proven of the devices' data, as far as that is known."""
-    found: list[object] = []
+    """For each extractor in the users' chain: how many updates counted, how well the adversaries do that it
+    was learned against, and what is proven about the devices' data, as far as that is known."""
+    results: list[object] = []
     for record in trial.obfuscators():
         if "federation" in record:
-            found.append(_updates(record))
-            found += _adversaries(record, trial.hidden)
+            results.append(_updates(record))
+            results += _adversaries(record, trial.hidden)
             if proven := record["federation"].get("differential_privacy"):
-                found.append(Proven(proven["epsilon"]["server"], proven["epsilon"]["extractor"]))
-    return found
+                results.append(Proven(proven["epsilon"]["server"], proven["epsilon"]["extractor"]))
+    return results
 
 
 def _updates(record: Mapping[str, Any]) -> Updates:
@@ -54,8 +55,8 @@ def _updates(record: Mapping[str, Any]) -> Updates:
 
 
 def _adversaries(record: Mapping[str, Any], hidden: str) -> list[LocalAdversaries]:
-    told = record["figures"].get("test", {})
-    if f"adversary {hidden}" not in told:  # they are after something else, or stayed on their devices
+    figures = record["figures"].get("test", {})
+    if f"adversary {hidden}" not in figures:  # they infer something else, or stayed on their devices
         return []
-    own = told[f"adversary {hidden}"], told[f"majority {hidden}"]
-    return [LocalAdversaries(*own, told["adversary_loss"], told["kept_loss"])]
+    on_hidden = figures[f"adversary {hidden}"], figures[f"majority {hidden}"]
+    return [LocalAdversaries(*on_hidden, figures["adversary_loss"], figures["kept_loss"])]

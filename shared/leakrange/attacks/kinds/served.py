@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.kinds.cell import Cell, Offer
-from leakrange.attacks.kinds.trial import Model, Trial
+from leakrange.attacks.kinds.trial import Trial, TrialModel
 from leakrange.attacks.people.questions import public_pair_count, public_pairs
 from leakrange.data.crowd import part_sizes
-from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.jobs.samples import Split
 from leakrange.metrics import Estimate, measured, pair_distances, share_interval
 from leakrange.metrics.outcomes import Taught
 from leakrange.metrics.verification import Verification, verification
@@ -53,7 +53,7 @@ def utility(trial: Trial) -> dict[str, Estimate]:
     return {"honesty": right, **measured(verified, taught)}
 
 
-def served(model: Model, answers: NDArray[np.floating]) -> tuple[Estimate, Verification | None]:
+def served(model: TrialModel, answers: NDArray[np.floating]) -> tuple[Estimate, Verification | None]:
     """The share of users' queries that a service answered correctly, with its interval over people.
 
     For a recognition it is the accuracy on held-out images of the enrolled people. For features and distances
@@ -74,6 +74,6 @@ def served(model: Model, answers: NDArray[np.floating]) -> tuple[Estimate, Verif
     else:
         first, second = pairs.places.T
         distances = pair_distances(answers[first], answers[second], service.distance)
-    found = verification(distances, pairs.same, pairs.fold)
-    interval = share_interval(found.right, pairs.places % crowd.public)
-    return Estimate.within(found.mean, interval), found
+    verified = verification(distances, pairs.same, pairs.fold)
+    interval = share_interval(verified.right, pairs.places % crowd.public)
+    return Estimate.within(verified.mean, interval), verified

@@ -21,5 +21,5 @@ class SilentKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """All of it."""
+        """The whole budget."""
         return budget

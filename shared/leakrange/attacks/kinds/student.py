@@ -3,26 +3,29 @@ answers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.decoder import decoded, what_is_decoded
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics.threshold import most_accurate_threshold
 from leakrange.nets import nets
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 
 if TYPE_CHECKING:
@@ -32,25 +35,21 @@ __all__ = ["StudentKind", "cut_anew"]
 
 
 OWN = 2_000
-"""Training records that a provider cuts scores by, at most."""
+"""The largest number of training records by which a provider cuts scores."""
 
 
-class Answered(BaseModel):
+class Answered(Strict):
     """``answers`` about the samples of ``span``, whose labels are not read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     span: Span
     answers: Annotated[Chunks, Field(min_length=1)]
 
 
-class StudentEvidence(BaseModel):
+class StudentEvidence(Strict):
     """All that was ``answered``. ``teacher`` is the net that every user of the provider can download.
     ``victims`` are the samples that the student is applied to, in order. ``own`` are records of the provider,
     whose class of ``hidden`` it knows.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     teacher: NetSpec
     answered: Annotated[list[Answered], Field(min_length=1)]
@@ -72,14 +71,14 @@ class StudentKind(Kind):
         """The attribute that the teacher hides for its decoder."""
         if not isinstance(provider.target, str):
             return "it is asked for several attributes, and a student learns one"
-        found = what_is_decoded(attack, given, provider)
-        if isinstance(found, str):
-            return found
-        if found.parameters.threshold != "teacher" and len(found.classes) != 2:
+        target = what_is_decoded(attack, given, provider)
+        if isinstance(target, str):
+            return target
+        if target.parameters.threshold != "teacher" and len(target.classes) != 2:
             return "a threshold is for a hidden attribute of two classes"
-        if (net := found.parameters.net) is not None and net not in nets:
+        if (net := target.parameters.net) is not None and net not in nets:
             return f"there is no net {net!r} for its student; there are {', '.join(sorted(nets))}"
-        return found
+        return target
 
     def plan(self, cell: Cell) -> Needs | None:
         """None where devices defend or change the provider's model: the student is another model."""
@@ -95,15 +94,16 @@ class StudentKind(Kind):
             if rest:
                 asked["more"] = Span(data=other, split="train", start=0, stop=rest)
                 probes["more"] = cell.ask("train", rest, data=other)
-        own = min(cell.available("train") or OWN, OWN)
+        records = min(cell.available("train") or OWN, OWN)
         return Needs(
             streams=cell.uploads(cell.target.answers(cell.knowledge)),
             probes=probes,
-            asked={role: span.model_dump(mode="json") for role, span in asked.items()} | {"own": own},
+            hands_in=ATTACK,
+            asked={role: span.model_dump(mode="json") for role, span in asked.items()} | {"own": records},
         )
 
     def infer(
-        self, attack: Any, evidence: StudentEvidence, job: FitJob, releases: Releases
+        self, attack: Any, evidence: StudentEvidence, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``scores`` float32 (V, Y): the student's soft outputs for its victims, and the classes ``own``
         int64 (K,) of the provider's own records. Where it runs the student on these, ``scores`` are
@@ -118,61 +118,65 @@ class StudentKind(Kind):
             given = [outputs(student, _samples(span), "softmax") for span in evidence.victims]
             return {"users": np.concatenate(given), "own": outputs(student, data.values[chosen], "softmax")}
 
-        told = [attack.parameters.model_dump(mode="json", exclude={"threshold"}), job.seed]
-        found = releases.once(digest(["student", *told, evidence.model_dump(mode="json")]), trained)
+        identity = [attack.parameters.model_dump(mode="json", exclude={"threshold"}), job.seed]
+        outputs_by_part = releases.once(
+            digest(["student", *identity, evidence.model_dump(mode="json")]), trained
+        )
         parts = ["users", "own"] if attack.parameters.threshold == "records" else ["users"]
         return {
-            "scores": np.concatenate([found[part] for part in parts]),
+            "scores": np.concatenate([outputs_by_part[part] for part in parts]),
             "own": data.labels[evidence.hidden][chosen],
         }
 
-    async def judge(self, trial: Trial) -> Judged:
-        """Compares what the provider infers and decides from the student's outputs with the users' labels."""
-        asked = trial.needs.asked
-        answered = [
-            Answered(span=Span.model_validate(asked[role]), answers=trial.answered(role))
-            for role in ("auxiliary", "more")
-            if role in asked
-        ]
-        threshold = trial.parameters["threshold"]
-        own = Span(data=trial.model.recipe.data, split="train", start=0, stop=asked["own"])
-        student = await trial.fitted(
-            StudentEvidence(
-                teacher=trial.model.recipe.net,
-                answered=answered,
-                victims=trial.users,
-                own=own,
-                hidden=trial.hidden,
-            )
+    def fits(self, trial: Trial) -> Mapping[str, Fit]:
+        """The student."""
+        evidence = StudentEvidence(
+            teacher=trial.model.recipe.net,
+            answered=[Answered(span=span, answers=trial.answered(role)) for role, span in _asked(trial)],
+            victims=trial.users,
+            own=Span(data=trial.model.recipe.data, split="train", start=0, stop=trial.needs.asked["own"]),
+            hidden=trial.hidden,
         )
-        uploaded = await trial.handed_in(student)
+        return {ATTACK: Fit(evidence)}
+
+    def judge(self, trial: Trial) -> Judged:
+        """Compares what the provider infers and decides from the student's outputs with the users' labels."""
+        uploaded = trial.handed_in
         guessed = decoded(trial, uploaded)
-        if threshold != "teacher":
+        if trial.parameters["threshold"] != "teacher":
             users = sum(span.stop - span.start for span in trial.users)
-            guessed = cut_anew(guessed, users, student.arrays["own"])
+            guessed = cut_anew(guessed, users, trial.fitted().arrays["own"])
             uploaded = replace(uploaded, decisions=uploaded.decisions[:users])
-        spent = sum(part.span.stop for part in answered) * len(trial.needs.probes["auxiliary"])
+        spent = sum(span.stop for _, span in _asked(trial)) * len(trial.needs.probes["auxiliary"])
         return judge_guesses(trial, uploaded, guessed, spent=spent)
 
 
-def cut_anew(found: Inference, users: int, own: NDArray[np.int64]) -> Inference:
-    """What a provider infers of its first ``users`` (V,) that cuts its decoder's scores anew.
+def _asked(trial: Trial) -> list[tuple[str, Span]]:
+    """What the provider is asked about, by the role of the probes."""
+    asked = trial.needs.asked
+    return [(role, Span.model_validate(asked[role])) for role in ("auxiliary", "more") if role in asked]
 
-    ``own`` (K,) are the classes, 0 or 1, of its own records. Where these were decoded after the users, with
-    (V + K, 2) scores in all, the cut is that which is right most often on them; else it has as large a share
-    of the users above it as of the records are of class 1. Scores are moved by the cut: above 0 says class 1.
+
+def cut_anew(inference: Inference, users: int, record_classes: NDArray[np.int64]) -> Inference:
+    """The inference about the first ``users`` (V,) by a provider that chooses a new cut of its decoder's
+    scores.
+
+    ``record_classes`` (K,) are the classes, 0 or 1, of its own records. Where these were decoded after the
+    users, with (V + K, 2) scores in all, the cut is the one that is right most often on them; else the share
+    of users above the cut equals the share of records of class 1. Scores are moved by the cut: above 0 says
+    class 1.
     """
-    apart = (found.scores[:, 1] - found.scores[:, 0]).astype(np.float64)
+    apart = (inference.scores[:, 1] - inference.scores[:, 0]).astype(np.float64)
     if len(apart) > users:
-        cut, _ = most_accurate_threshold(apart[users:], own)
+        cut, _ = most_accurate_threshold(apart[users:], record_classes)
     else:
-        cut = float(np.quantile(apart, 1.0 - own.mean()))
+        cut = float(np.quantile(apart, 1.0 - record_classes.mean()))
     above = (apart[:users] - cut) / 2
     scores = np.stack([-above, above], axis=1).astype(np.float32)
     return Inference((apart[:users] > cut).astype(np.int64), scores)
 
 
-def _taught(parameters: Any, evidence: StudentEvidence, seed: int, releases: Releases) -> Classifier:
+def _taught(parameters: Any, evidence: StudentEvidence, seed: int, releases: ReleaseStore) -> Classifier:
     from leakrange.providers.distillation import distil
 
     samples = [_samples(part.span) for part in evidence.answered]

@@ -1,4 +1,4 @@
-"""What a kind of attack reads to judge a trial, and what it gives back."""
+"""The input from which a kind of attack judges a trial, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.data import Names
 from leakrange.data.resembling import NEAR_COPIES, whose
 from leakrange.data.splits import connected
-from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from leakrange.jobs.verdict import Verdict
+from leakrange.jobs.samples import Span, Split
 from leakrange.metrics import Estimate
+from leakrange.strict import Strict
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["Fitted", "Judged", "Model", "Shown", "Trial", "Uploaded"]
+__all__ = ["ATTACK", "Fit", "Fitted", "Judged", "Shown", "Trial", "TrialModel", "Uploaded"]
+
+ATTACK = "attack"
+"""The role of the attack's fit, where a kind has one alone."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,15 @@ class Uploaded:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """What the fleet fits for a trial: the trial's attack, or the control of the name ``by``, on that
+    evidence."""
+
+    evidence: BaseModel
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class Fitted:
     """The result of a job of the fleet: arrays by name, stored under the job's identity."""
 
@@ -102,10 +113,8 @@ class Shown:
     releases: str
 
 
-class Model(BaseModel):
+class TrialModel(Strict):
     """The model that is attacked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     """Its name in the plan."""
@@ -115,18 +124,18 @@ class Model(BaseModel):
     target: Names
     """The attribute that it is asked for, or several."""
     service: ServiceSpec | None = None
-    """What is put before it, if anything."""
+    """The service in front of it, if any."""
 
 
 class Trial(Protocol):
-    """A trial whose needs are met."""
+    """A trial whose needs are stored. What else the fleet does for it can be read when it is judged."""
 
     attack: str
     """Its name in the scenario."""
     hidden: str
     """The name of what it infers."""
     classes: int
-    """The number of classes of that."""
+    """The number of classes of what it infers."""
     parameters: Mapping[str, Any]
     """The parameters of the attack."""
     budget: int
@@ -134,11 +143,11 @@ class Trial(Protocol):
     seed: int
     needs: Needs
     """What was planned for it."""
-    model: Model
+    model: TrialModel
     observed: list[list[str]]
     """The identities of the releases that users uploaded: chunks, each with its draws."""
     undefended: list[list[str]]
-    """Of what the same users upload where nothing is defended; empty where that is not needed."""
+    """The same for the same users' uploads without a defence; empty if these are not needed."""
 
     @property
     def uploaded(self) -> Uploaded:
@@ -171,20 +180,21 @@ class Trial(Protocol):
         was. Raises `NotFound` for a record that is not stored."""
         ...
 
-    async def shown(self, span: Span) -> list[Shown]:
-        """The shadow models' releases for a span."""
+    def shown(self, span: Span) -> list[Shown]:
+        """The shadow models' releases for a span, one of the needs' ``shows``."""
+        ...
 
-    async def fitted(self, evidence: BaseModel) -> Fitted:
-        """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
+    def fitted(self, role: str = ATTACK) -> Fitted:
+        """The result of the fit of that role. Raises `NotFound` before it is fitted."""
+        ...
 
-    async def control(self, name: str, evidence: BaseModel) -> Fitted:
-        """The result of fitting the control of that name, which is the same for all attacks that give it that
-        evidence."""
+    def taken(self, role: str) -> Any:
+        """The result of the step of that role, one of the needs' ``steps``. Raises `NotFound` if they ask for
+        no such step."""
+        ...
 
-    async def audited(self, plan: AuditPlan) -> Verdict:
-        """The verdict of an auditor of the fleet, who downloads the model as a user's device does."""
-
-    async def handed_in(self, student: Fitted) -> Uploaded:
-        """Uploads a user's own model's soft outputs ("scores") for the users' samples, in place of the
-        provider's model's. Returns what the provider made of them. Scores beyond the users' are of the
-        provider's own records, and are decoded behind theirs."""
+    @property
+    def handed_in(self) -> Uploaded:
+        """The provider's results on the uploads that a user ``hands_in`` by the needs. Raises `NotFound` if
+        the needs name none."""
+        ...

@@ -10,8 +10,8 @@ from leakrange.wire.errors import InvalidInput
 __all__ = ["FLOOR", "log_confidence", "scaled_logit"]
 
 FLOOR = 1e-7
-"""The least probability that is read from a soft output: what was rounded, cut or drowned in noise may be 0
-or less, and float32 holds no 1 − p below this."""
+"""The least probability that is read from a soft output: values that were rounded, cut or drowned in noise
+may be 0 or less, and float32 holds no 1 − p below this."""
 
 
 def log_confidence(
@@ -24,8 +24,8 @@ def log_confidence(
 
     Raises `InvalidInput` for another kind, shapes that do not fit, or values that are not finite.
     """
-    own, others = _log_odds(releases, labels, kind)
-    return own - np.logaddexp(own, others)
+    true_class, others = _log_odds(releases, labels, kind)
+    return true_class - np.logaddexp(true_class, others)
 
 
 def scaled_logit(
@@ -37,8 +37,8 @@ def scaled_logit(
     1 − p_y is computed as the sum of the other classes' probabilities, not as a difference, so that φ stays
     exact where p_y is near 1.
     """
-    own, others = _log_odds(releases, labels, kind)
-    return own - others
+    true_class, others = _log_odds(releases, labels, kind)
+    return true_class - others
 
 
 def _log_odds(
@@ -60,7 +60,7 @@ def _log_odds(
 def _odds_of_one(
     releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same for the answers (N, Y) of one model to one query of each record."""
+    """See `_log_odds`: for the answers (N, Y) of one model to one query of each record."""
     logs = np.asarray(releases, dtype=np.float64)
     if not np.isfinite(logs).all():
         raise InvalidInput("a release holds values that are not finite")
@@ -68,8 +68,8 @@ def _odds_of_one(
         logs = np.log(np.maximum(logs, FLOOR))
     logs = logs - logs.max(axis=-1, keepdims=True)
     mine = np.arange(logs.shape[-1]) == labels[:, np.newaxis]
-    own = logs[np.arange(len(labels)), labels]
+    true_class = logs[np.arange(len(labels)), labels]
     rest = np.where(mine, -np.inf, logs)
     top = rest.max(axis=-1)
     others = top + np.log(np.exp(rest - top[:, np.newaxis]).sum(axis=-1))
-    return own, others
+    return true_class, others

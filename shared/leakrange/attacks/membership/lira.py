@@ -22,7 +22,8 @@ from leakrange.wire.errors import InvalidInput
 __all__ = ["Lira", "lira_offline", "lira_online"]
 
 ENOUGH = 64
-"""Shadows from which on each record's own variance is trusted; the paper pools it below, too."""
+"""The number of shadows from which on each record's own variance is trusted; the paper pools it below,
+too."""
 LEAST = 1e-6
 """A deviation below this is none: scores stay finite where shadows agree to the last digit."""
 

@@ -6,19 +6,18 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.confidence import scaled_logit
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check
+from leakrange.strict import Strict
 
 __all__ = ["LossThreshold"]
 
 
-class LossThresholdParameters(BaseModel):
+class LossThresholdParameters(Strict):
     """How often an averaging attacker repeats a query."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
 

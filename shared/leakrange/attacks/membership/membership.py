@@ -8,23 +8,22 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["MembershipAttack", "MembershipEvidence", "ShadowParameters", "check"]
 
 
-class ShadowParameters(BaseModel):
+class ShadowParameters(Strict):
     """The number of shadow models that the attacker trains, and how often an averaging attacker repeats a
     query.
 
     Shadows come in pairs that split the pool: each record is a member of exactly one of the two. So half of
     ``shadows`` were trained on a given record.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     shadows: Annotated[int, Field(ge=2, le=512, multiple_of=2)] = 16
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
@@ -34,7 +33,7 @@ class ShadowParameters(BaseModel):
 class MembershipEvidence:
     """The input of a membership attack on N records.
 
-    observed: the target's releases (Q, N, Y) for Q queries of each record (as it is, mirrored, ...). labels:
+    observed: the target's releases (Q, N, Y) for Q queries of each record (unchanged, mirrored, ...). labels:
     their true classes (N,). shadows: the releases of the attacker's K own models for the same queries (K, Q,
     N, Y). members: (K, N), which records each shadow was trained on. population: the target's releases (Z, Y)
     for Z records that no model was trained on, with population_labels (Z,) and population_shadows (K, Z, Y).

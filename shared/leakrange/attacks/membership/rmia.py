@@ -66,11 +66,11 @@ class Rmia(MembershipAttack):
         z_reference = log_reference(z_shadows, np.zeros(z_shadows.shape, dtype=bool), a if offline else None)
         scores = [
             rmia(
-                own - log_reference(theirs, evidence.members, a if offline else None),
+                target - log_reference(references, evidence.members, a if offline else None),
                 z - z_reference,
                 self.parameters.gamma,
             )
-            for own, theirs in zip(observed, shadows.swapaxes(0, 1), strict=True)
+            for target, references in zip(observed, shadows.swapaxes(0, 1), strict=True)
         ]
         return np.asarray(np.mean(scores, axis=0))
 

@@ -29,9 +29,9 @@ Rows = NDArray[np.float32]
 
 
 class Learner(ABC):
-    """Learns classes from rows (A, M) of a `leakrange.attacks.panel.views.View`.
+    """Learns classes from rows (A, M) of a `leakrange.attacks.panel.views.ReleaseView`.
 
-    ``views`` are those that it tries of raw numbers, ``soft`` those of probabilities.
+    It tries the ``views`` on raw numbers, and the ``soft`` ones on probabilities.
     """
 
     name: ClassVar[str]
@@ -42,20 +42,20 @@ class Learner(ABC):
     def crossfit(
         self, rows: Rows, labels: NDArray[np.int64], classes: int, fold: NDArray[np.int64], seed: int
     ) -> list[list[State]]:
-        """For each setting that it tries, and for each fold, what it learns from all other folds' rows."""
+        """The states for each setting that it tries and for each fold, learnt from all other folds' rows."""
 
     @staticmethod
     @abstractmethod
     def logits(state: State, rows: Rows) -> NDArray[np.floating]:
-        """Scores (V, classes) of rows (V, M): logarithms of shares, up to a number for each row. Of the rows'
-        numbers these are the `COLUMNS` of the state, where it names some."""
+        """Scores (V, classes) of rows (V, M): logarithms of shares, up to a constant for each row. Where the
+        state names `COLUMNS`, ``rows`` hold only these."""
 
 
 class Foldwise(Learner):
     """A learner that learns from one fold after the other, of at most ``most`` values (records × numbers).
 
-    Of rows of more than ``widest`` numbers (None: of any length) it reads so many, by which classes differ
-    most among the records that it learns from: see `telling`.
+    Of longer rows than ``widest`` (None: no limit) it reads only the ``widest`` numbers in which classes
+    differ most among the records that it learns from: see `telling`.
     """
 
     most: ClassVar[int] = 20_000_000
@@ -65,7 +65,7 @@ class Foldwise(Learner):
 
     @abstractmethod
     def fit(self, rows: Rows, labels: NDArray[np.int64], classes: int, seed: int) -> list[State]:
-        """What it learns with each of its settings."""
+        """The state learnt with each of its settings."""
 
     def crossfit(
         self, rows: Rows, labels: NDArray[np.int64], classes: int, fold: NDArray[np.int64], seed: int
@@ -87,8 +87,9 @@ class Foldwise(Learner):
 
 
 def telling(rows: Rows, labels: NDArray[np.int64], count: int) -> NDArray[np.intp]:
-    """Which ``count`` numbers of rows (A, M) tell most of the classes by themselves, in their order: those
-    whose means, or the means of whose squares, differ most between classes, in deviations within classes."""
+    """The ``count`` columns of rows (A, M) that by themselves tell most about the classes, in ascending
+    order: those whose means, or the means of whose squares, differ most between classes, in deviations within
+    classes."""
     classes = np.eye(int(labels.max()) + 1, dtype=np.float32)[labels]
     counts = np.maximum(classes.sum(axis=0), 1.0)[:, None]
 
@@ -102,8 +103,8 @@ def telling(rows: Rows, labels: NDArray[np.int64], count: int) -> NDArray[np.int
 
 
 def capped(records: NDArray[np.intp], width: int, most: int, seed: int) -> NDArray[np.intp]:
-    """So many of the records, drawn at random, that they hold at most ``most`` numbers of ``width`` each;
-    1,000 at least."""
+    """As many of the records, drawn at random, as hold at most ``most`` numbers, ``width`` each; at least
+    1,000."""
     count = max(1000, most // width)
     if len(records) <= count:
         return records
@@ -196,7 +197,7 @@ class NearestNeighbours(Foldwise):
     records: ClassVar[int] = 2000
     counts: ClassVar[tuple[int, ...]] = (5, 20, 80)
     part: ClassVar[int] = 1024
-    """So many victims are compared with all records at once."""
+    """The number of victims that are compared with all records at once."""
 
     def fit(self, rows: Rows, labels: NDArray[np.int64], classes: int, seed: int) -> list[State]:
         """See `Foldwise.fit`."""
@@ -212,12 +213,12 @@ class NearestNeighbours(Foldwise):
     def logits(state: State, rows: Rows) -> NDArray[np.floating]:
         """See `Learner.logits`."""
         records, count = state["records"], int(state["count"])
-        told = np.eye(len(state["shares"]))[state["labels"]]
+        one_hot = np.eye(len(state["shares"]))[state["labels"]]
         squares = (records**2).sum(axis=1)
-        votes = np.empty((len(rows), told.shape[1]))
+        votes = np.empty((len(rows), one_hot.shape[1]))
         for begin in range(0, len(rows), NearestNeighbours.part):
             part = slice(begin, begin + NearestNeighbours.part)
             distances = squares - 2 * rows[part] @ records.T
             nearest = np.argpartition(distances, count, axis=1)[:, :count]
-            votes[part] = told[nearest].sum(axis=1)
+            votes[part] = one_hot[nearest].sum(axis=1)
         return np.log((votes + state["shares"]) / (count + 1))

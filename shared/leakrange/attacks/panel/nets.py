@@ -190,15 +190,15 @@ class _Nets:
         return each.sum(dim=1).reshape(many, self.folds).sum(dim=1) / len(truth)
 
     def states(self) -> list[list[State]]:
-        """What `Perceptron.logits` applies, by setting and fold."""
+        """The states that `Perceptron.logits` applies, by setting and fold."""
         names = ("inner", "inner.bias", "outer", "outer.bias")
-        found: list[list[State]] = []
+        states: list[list[State]] = []
         for setting, (width, _) in enumerate(self.settings):
-            found.append([])
+            states.append([])
             for fold in range(self.folds):
                 inner, inner_bias, outer, outer_bias = (
                     each[setting * self.folds + fold].numpy() for each in self.kept
                 )
                 arrays = (inner[:, :width], inner_bias[0, :width], outer[:width], outer_bias[0])
-                found[-1].append({name: array.copy() for name, array in zip(names, arrays, strict=True)})
-        return found
+                states[-1].append({name: array.copy() for name, array in zip(names, arrays, strict=True)})
+        return states

@@ -21,11 +21,20 @@ from leakrange.attacks.panel.learners import (
 )
 from leakrange.attacks.panel.nets import PaperNets, Perceptron
 from leakrange.attacks.panel.trees import BoostedTrees
-from leakrange.attacks.panel.views import View
+from leakrange.attacks.panel.views import ReleaseView
 from leakrange.metrics import softmax
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["LEARNERS", "Chosen", "apply", "dealt", "every_learner", "panel", "ranks_in_folds", "tell_apart"]
+__all__ = [
+    "LEARNERS",
+    "ChosenLearner",
+    "apply",
+    "dealt",
+    "every_learner",
+    "panel",
+    "ranks_in_folds",
+    "tell_apart",
+]
 
 FOLDS = 5
 TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
@@ -41,7 +50,7 @@ LEARNERS: tuple[type[Learner], ...] = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenLearner:
     """A learner with the setting that did best on held-out records.
 
     states: what it has learnt, fold by fold. held_out: the scores (A, classes) of the records, each by the
@@ -51,7 +60,7 @@ class Chosen:
     """
 
     learner: type[Learner]
-    view: View
+    view: ReleaseView
     states: Sequence[State]
     held_out: NDArray[np.float64]
     constant: bool
@@ -65,7 +74,7 @@ class Chosen:
         return _scores(self.learner, self.view, self.states, self.temperature, self.bias, rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """By which `apply` gives the same scores."""
+        """The arrays with which `apply` gives the same scores."""
         arrays = {
             "learner": np.array(self.learner.name),
             "folds": np.array(len(self.states)),
@@ -79,7 +88,7 @@ class Chosen:
 
 
 def apply(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The shares (V, classes) that a `Chosen` of these ``arrays`` gives releases (V, N), by NumPy alone.
+    """The shares (V, classes) that a `ChosenLearner` of these ``arrays`` gives releases (V, N), by NumPy.
 
     Raises `InvalidInput` for arrays of no learner."""
     by_name = {learner.name: learner for learner in LEARNERS}
@@ -87,7 +96,7 @@ def apply(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.float32]) -> NDAr
     if learner is None:
         raise InvalidInput("nothing of what the attack learnt was kept")
     states = [_below(arrays, f"{number}.") for number in range(int(arrays["folds"]))]
-    view = View.from_arrays(_below(arrays, "view."))
+    view = ReleaseView.from_arrays(_below(arrays, "view."))
     return _scores(learner, view, states, float(arrays["temperature"]), arrays["calibration"], rows)
 
 
@@ -97,7 +106,7 @@ def _below(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray
 
 def _scores(
     learner: type[Learner],
-    view: View,
+    view: ReleaseView,
     states: Sequence[State],
     temperature: float,
     bias: NDArray[np.float64],
@@ -123,7 +132,7 @@ def panel(
     soft: bool,
     group: NDArray[np.int64] | None,
     seed: int,
-) -> list[Chosen]:
+) -> list[ChosenLearner]:
     """Every one of the ``learners`` at its best, the best of all first: that of the highest area, and of
     equals the surest. One that gives everybody the same score comes last: its area of .5 is no guess, and
     where nothing is to be learnt others miss .5 by chance to either side.
@@ -137,7 +146,7 @@ def panel(
     fold = dealt(labels, group, seed)
     if len(np.unique(labels)) < 2:
         return [_best(NearestMean(), {}, rows, labels, classes, fold, seed, soft=False)]
-    views: dict[str, View] = {}
+    views: dict[str, ReleaseView] = {}
     with threadpool_limits(limits=1):  # workers share the cores
         best = [_best(each, views, rows, labels, classes, fold, seed, soft=soft) for each in learners]
     return sorted(best, key=lambda one: (one.constant, -one.area, one.loss))
@@ -150,7 +159,7 @@ def every_learner(parameters: AttributeInferenceParameters) -> list[Learner]:
 
 def _best(
     learner: Learner,
-    views: dict[str, View],
+    views: dict[str, ReleaseView],
     rows: NDArray[np.float32],
     labels: NDArray[np.int64],
     classes: int,
@@ -158,12 +167,12 @@ def _best(
     seed: int,
     *,
     soft: bool,
-) -> Chosen:
+) -> ChosenLearner:
     """The view and the setting of a learner that tell held-out records apart best; of equals the surest, and
     one that gives all the same score where it has no other."""
-    tried: list[tuple[tuple[bool, float], View, list[State], NDArray[np.float64]]] = []
+    tried: list[tuple[tuple[bool, float], ReleaseView, list[State], NDArray[np.float64]]] = []
     for name in learner.soft if soft else learner.views:
-        view = views.setdefault(name, View.of(name, rows))
+        view = views.setdefault(name, ReleaseView.of(name, rows))
         read = view(rows)
         for states in learner.crossfit(read, labels, classes, fold, seed):
             held_out = np.empty((len(rows), classes))
@@ -174,7 +183,7 @@ def _best(
             tried.append(((varied, area), view, states, held_out))
     best = max(rank for rank, *_ in tried)
     equal = [
-        Chosen(
+        ChosenLearner(
             type(learner),
             view,
             states,
@@ -255,8 +264,8 @@ def _calibrated(
         bias = np.zeros(classes)
         for _ in range(ROUNDS):
             bias += np.log(shares / softmax(temperature * held_out + bias).mean(axis=0))
-        told = softmax(temperature * held_out + bias)[np.arange(len(labels)), labels]
-        loss = float(-np.log(np.maximum(told, 1e-12)).mean())
+        likelihoods = softmax(temperature * held_out + bias)[np.arange(len(labels)), labels]
+        loss = float(-np.log(np.maximum(likelihoods, 1e-12)).mean())
         if best is None or loss < best[2]:
             best = temperature, bias, loss
     assert best is not None

@@ -1,4 +1,4 @@
-"""What a learner is shown of releases: them, their logarithms, or products of them, standardised."""
+"""Views of releases for a learner: the values, their logarithms, or products of them, standardised."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.attribute_nets import scale_of, standardised
 
-__all__ = ["View"]
+__all__ = ["ReleaseView"]
 
 LEAST = 1e-6
-"""Below it a probability is taken for so much, before its logarithm is taken."""
+"""Smaller probabilities are raised to this one before the logarithm is taken."""
 WIDEST = 16
-"""Of longer releases squares are taken, but no products of two values, of which there are too many."""
+"""Longer releases get squares, but no products of two values: there would be too many."""
 
 
 @dataclass(frozen=True)
-class View:
+class ReleaseView:
     """A way to read releases (V, N) of a panel's records: ``raw`` numbers, ``log`` arithms, ``both`` side by
     side, or either with ``squares`` and products of two, which show an attribute that moves a margin or a
     variance. Means and deviations are those of the records that the view was made of."""
@@ -30,7 +30,7 @@ class View:
     squared: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @classmethod
-    def of(cls, name: str, rows: NDArray[np.float32]) -> View:
+    def of(cls, name: str, rows: NDArray[np.float32]) -> ReleaseView:
         """The view ``name``, standardised by ``rows`` (A, N)."""
         scale = scale_of(_read(name, rows))
         if not name.endswith("squares"):
@@ -43,7 +43,7 @@ class View:
         return values if self.squared is None else standardised(_products(values), *self.squared)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """By which `from_arrays` makes it again."""
+        """The arrays from which `from_arrays` makes it again."""
         mean, deviation = self.scale
         arrays = {"view": np.array(self.name), "mean": mean, "deviation": deviation}
         if self.squared is not None:
@@ -51,8 +51,8 @@ class View:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> View:
-        """The view of these `arrays`."""
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ReleaseView:
+        """The view that these `arrays` describe."""
         squared = None
         if "squares.mean" in arrays:
             squared = (arrays["squares.mean"], arrays["squares.deviation"])

@@ -25,7 +25,7 @@ from leakrange.attacks.people.unsupervised import direction
 __all__ = ["ClassBased"]
 
 FEWEST_IMAGES = 4
-"""Of a person, so that the covariance has rank three."""
+"""The least number of images of a person, so that the covariance has rank three."""
 LESSONS_EACH = 5
 """The least number of known people for each principal component."""
 
@@ -100,7 +100,7 @@ class ClassBased(PeopleAttack):
 
     @classmethod
     def refuses(cls, parameters: ClassBasedParameters, release: str) -> str | None:
-        """Also statistics of distances where there are none."""
+        """Also refuses parameters about distances where a release has none, and the reverse."""
         if parameters.statistic is not None and release != "score":
             return f"the {parameters.statistic} is a statistic of a verification's distances"
         if parameters.components is not None and release == "score":
@@ -112,7 +112,7 @@ class ClassBased(PeopleAttack):
         return super().refuses(parameters, release)
 
     def decides(self, release: str) -> bool:  # noqa: ARG002
-        """Classifiers do; statistics have no threshold."""
+        """True for classifiers; statistics have no threshold."""
         return self.parameters.method in ("qda", "logistic")
 
     def scored(self, evidence: PeopleEvidence) -> Scored:
@@ -142,8 +142,8 @@ class ClassBased(PeopleAttack):
         method, statistic = self.parameters.method, self.parameters.statistic
         return [
             column
-            for family, own in seen.families.items()
-            for column in own
+            for family, columns in seen.families.items()
+            for column in columns
             if method == "best" or ((family == "mixture") == (method == "mixture"))
             if statistic in (None, family)
         ]

@@ -77,6 +77,6 @@ def _joined(
     families: Mapping[str, Mapping[str, Floats]], features: Floats, components: int | None
 ) -> ClassScores:
     names = [name for family in families.values() for name in family]
-    places = {family: tuple(names.index(name) for name in own) for family, own in families.items()}
+    places = {family: tuple(names.index(name) for name in columns) for family, columns in families.items()}
     columns = [column for family in families.values() for column in family.values()]
     return ClassScores(tuple(names), places, np.stack(columns, axis=1), features, components)

@@ -30,11 +30,11 @@ def class_membership(person: Person, member: NDArray[np.bool_]) -> NDArray[np.bo
     if person.shape != member.shape:
         raise InvalidInput(f"{len(person)} persons and {len(member)} memberships do not match")
     classes, index = np.unique(person, return_inverse=True)
-    found = np.zeros(len(classes), dtype=bool)
-    found[index] = member
-    if mixed := classes[np.unique(index[found[index] != member])].tolist():
+    membership = np.zeros(len(classes), dtype=bool)
+    membership[index] = member
+    if mixed := classes[np.unique(index[membership[index] != member])].tolist():
         raise InvalidInput(f"person {mixed[0]} has images of members and of non-members")
-    return found
+    return membership
 
 
 def equal_images(person: Person, images: int, seed: int = 0) -> Rows:

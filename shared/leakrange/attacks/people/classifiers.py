@@ -98,8 +98,8 @@ def choose_setting(
 
         return float(np.mean(out_of_fold(fold, score).aucs(positive)))
 
-    found = [quality(setting) for setting in GRIDS[classifier]]
-    return GRIDS[classifier][int(np.argmax(np.round(found, 6)))]
+    qualities = [quality(setting) for setting in GRIDS[classifier]]
+    return GRIDS[classifier][int(np.argmax(np.round(qualities, 6)))]
 
 
 def _model(classifier: Classifier, setting: float, seed: int) -> Any:

@@ -1,4 +1,4 @@
-"""Pictures that a service's own answers put together, whoever they show."""
+"""Clusters of pictures by a service's own answers about them, whoever they show."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["clusters", "means"]
 
 
 def clusters(releases: NDArray[np.floating], count: int) -> NDArray[np.int64]:
-    """``releases`` (n, k) in ``count`` clusters, (n,), 0 .. count − 1: those whose angles are least, on
-    average over all pairs of two clusters, are joined until so many are left.
+    """The cluster (n,), 0 .. count − 1, of each of ``releases`` (n, k): clusters with the least angles, on
+    average over all pairs of two clusters, are joined until ``count`` are left.
 
     Raises `InvalidInput` for fewer releases than clusters, and for values that are not finite.
     """
@@ -25,16 +25,18 @@ def clusters(releases: NDArray[np.floating], count: int) -> NDArray[np.int64]:
         raise InvalidInput("a release holds values that are not finite")
     exact = np.asarray(releases, dtype=np.float64)
     length = np.linalg.norm(exact, axis=1, keepdims=True)
-    made = AgglomerativeClustering(count, linkage="average")  # of unit vectors, distances order as angles do
-    found: NDArray[np.int64] = made.fit_predict(exact / np.where(length > 0, length, 1.0)).astype(np.int64)
-    return found
+    unit = exact / np.where(length > 0, length, 1.0)  # of unit vectors, distances order as angles do
+    labels: NDArray[np.int64] = (
+        AgglomerativeClustering(count, linkage="average").fit_predict(unit).astype(np.int64)
+    )
+    return labels
 
 
 def means(vectors: NDArray[np.floating], cluster: NDArray[np.int64]) -> NDArray[np.float64]:
-    """In place of each of ``vectors`` (n, d) the mean direction of its ``cluster`` (n,)."""
+    """Replace each of ``vectors`` (n, d) by the mean direction of its ``cluster`` (n,)."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.asarray(vectors, dtype=np.float64) / np.where(length > 0, length, 1.0)
-    found = np.empty_like(unit)
+    directions = np.empty_like(unit)
     for rows in grouped(cluster)[1]:
-        found[rows] = unit[rows].mean(axis=0)
-    return found
+        directions[rows] = unit[rows].mean(axis=0)
+    return directions

@@ -16,7 +16,7 @@ from leakrange.wire.errors import InvalidInput
 __all__ = ["FOLDS", "FoldsBy", "OutOfFold", "even_folds", "out_of_fold", "person_folds", "person_labels"]
 
 FOLDS = 5
-"""As in every experiment of FACELEAKS."""
+"""The number of folds in every experiment of FACELEAKS."""
 
 FoldsBy = Literal["person", "record"]
 Mask = NDArray[np.bool_]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.people.attribute import attribute_scores
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["PeopleAttribute"]
@@ -17,7 +18,7 @@ __all__ = ["PeopleAttribute"]
 FEWEST = 4
 
 
-class PeopleAttributeParameters(BaseModel):
+class PeopleAttributeParameters(Strict):
     """What is inferred, and from how many answers.
 
     ``sensitive``: the attribute. ``auxiliary``: the largest number of pictures of the public whose attribute
@@ -26,8 +27,6 @@ class PeopleAttributeParameters(BaseModel):
     attribute is inferred; all by default. ``among``: only pictures with these classes of other attributes are
     judged, such as ``source: lfw``. ``repeats``: how often an averaging attacker repeats a query.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 400

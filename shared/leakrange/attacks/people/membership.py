@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.people.confidences import log_confidences, revealed_scores
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "Scored", "check_people"]
@@ -21,7 +22,7 @@ FEWEST_KNOWN = 5
 Releases = NDArray[np.float32] | NDArray[np.float64]
 
 
-class PeopleParameters(BaseModel):
+class PeopleParameters(Strict):
     """``known``: the number of members, and the equal number of others, whose membership the attacker knows;
     40 unless given. ``pairs``: the largest number of pairs of each person to query at a verification.
     ``repeats``: how often an averaging attacker repeats a query.
@@ -33,8 +34,6 @@ class PeopleParameters(BaseModel):
     ``logarithm``: reads the logarithms of a recognition's confidences, which the paper's attacker does not.
     ``revealed``: only so many of the highest confidences are read, without their classes (Section 7.1).
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     known: Annotated[int, Field(ge=0, le=100_000)] = 40
     folds: Annotated[int, Field(ge=2, le=100)] | None = None
@@ -131,16 +130,16 @@ class PeopleAttack(Attack):
         used."""
         check_people(evidence)
         releases = self._read(evidence, evidence.releases)
-        own = evidence.lessons is evidence.releases
-        lessons = releases if own else self._read(evidence, evidence.lessons)
+        same = evidence.lessons is evidence.releases
+        lessons = releases if same else self._read(evidence, evidence.lessons)
         return self.scored(replace(evidence, releases=releases, lessons=lessons))
 
     @abstractmethod
     def scored(self, evidence: PeopleEvidence) -> Scored:
-        """As `score`, for evidence that has been checked."""
+        """See `score`: for evidence that has been checked."""
 
     def _read(self, evidence: PeopleEvidence, releases: Releases) -> Releases:
-        """What the attacker reads of a recognition's confidences."""
+        """The part of a recognition's confidences that the attacker reads."""
         if evidence.release != "softmax":
             return releases
         count = self.parameters.revealed
@@ -150,7 +149,7 @@ class PeopleAttack(Attack):
 
 
 def check_people(evidence: PeopleEvidence) -> None:
-    """Raises `InvalidInput` where the evidence's arrays do not fit together, or are not enough to learn
+    """Raise `InvalidInput` where the evidence's arrays do not fit together, or are not enough to learn
     from."""
     releases, lessons, person = evidence.releases, evidence.lessons, evidence.person
     if releases.ndim != 2 or lessons.shape != releases.shape or person.shape != releases.shape[:1]:

@@ -54,7 +54,7 @@ class FirstCutAttack(PeopleAttack):
 
     @classmethod
     def fewest(cls, parameters: FirstCutParameters, release: str) -> int:  # noqa: ARG003
-        """One is enough."""
+        """One image or pair is enough."""
         return 1
 
     @property
@@ -63,7 +63,7 @@ class FirstCutAttack(PeopleAttack):
         return self.parameters.folds_by == "record"  # type: ignore[no-any-return]
 
     def decides(self, release: str) -> bool:
-        """Classifiers do; a distance has no threshold."""
+        """True for classifiers; a distance has no threshold."""
         return release != "score"
 
     def scored(self, evidence: PeopleEvidence) -> Scored:

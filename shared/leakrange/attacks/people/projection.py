@@ -53,7 +53,8 @@ class Projection:
 
 
 def projected(known: Vectors, asked: Vectors, components: int | None) -> tuple[Vectors, Vectors]:
-    """Both in the principal components of ``known``; unchanged where ``components`` is None."""
+    """Project both arrays on the principal components of ``known``; unchanged where ``components`` is
+    None."""
     if components is None:
         return known, asked
     fitted = Projection.fit(known, components)

@@ -15,8 +15,8 @@ from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_withi
 from leakrange.data.crowd import PUBLIC_IMAGES, asked_order, part_sizes
 from leakrange.data.samples import POOL
 from leakrange.data.splits import shuffled, stream
-from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import Crowd
+from leakrange.jobs.samples import Span
 
 __all__ = [
     "FOLDS",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FOLDS = 10
-"""In which the threshold of a verification is cross-validated."""
+"""The number of folds in which the threshold of a verification is cross-validated."""
 
 Pairs = NDArray[np.intp]
 
@@ -48,7 +48,7 @@ class PublicPairs:
 def asked_pairs(crowd: Crowd, count: int, seed: int) -> Pairs:
     """The first ``count`` pairs (q, 2) of places in the pool to query at a verification, drawn by the data's
     ``seed``. Each round has one pair of every person. A smaller count gives a prefix."""
-    place = np.argsort(asked_order(crowd, seed))  # in a round, of each number
+    place = np.argsort(asked_order(crowd, seed))  # the place in a round of each person's number
     person = np.repeat(np.arange(crowd.asked), crowd.images)
     number, turn = np.divmod(choose_pairs(person, count, seed), crowd.images)
     pairs: Pairs = turn * crowd.asked + place[number]

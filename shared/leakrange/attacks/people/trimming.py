@@ -10,7 +10,7 @@ from leakrange.wire.errors import InvalidInput
 __all__ = ["left", "most_alike", "trimmed"]
 
 STEPS = 20
-"""Most of them that are made; a handful settles it."""
+"""The largest number of concentration steps; a handful settles it."""
 
 
 def left(count: int, share: float) -> int:
@@ -39,14 +39,14 @@ def most_alike(vectors: NDArray[np.floating], count: int) -> NDArray[np.intp]:
 
 
 def trimmed(releases: NDArray[np.floating], people: int, share: float) -> NDArray[np.floating]:
-    """``releases`` (people · m, k), person by person, without the ``share`` of each person's that lies
-    apart, rounded down: (people · h, k)."""
+    """Return ``releases`` (people · m, k), person by person, without the ``share`` of each person's releases
+    that lies farthest apart, rounded down: (people · h, k)."""
     each = len(releases) // people
     count = left(each, share)
     if count == each:
         return releases
-    own = releases.reshape(people, each, -1)
-    return np.concatenate([vectors[most_alike(vectors, count)] for vectors in own])
+    by_person = releases.reshape(people, each, -1)
+    return np.concatenate([vectors[most_alike(vectors, count)] for vectors in by_person])
 
 
 def _nearest(vectors: NDArray[np.float64], centre: NDArray[np.float64], count: int) -> NDArray[np.intp]:

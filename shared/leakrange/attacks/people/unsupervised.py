@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 def direction(table: NDArray[np.floating], member: Mask) -> tuple[int, int]:
     """The column of scores (C, s) whose AUC for ``member`` (C,) is furthest from .5 (the first of equals),
     and 1 where larger means member there, else −1."""
-    found = np.array([auc(column, member) for column in table.T])
-    column = int(np.argmax(np.abs(found - 0.5)))
-    return column, 1 if found[column] >= 0.5 else -1
+    areas = np.array([auc(column, member) for column in table.T])
+    column = int(np.argmax(np.abs(areas - 0.5)))
+    return column, 1 if areas[column] >= 0.5 else -1
 
 
 def mixture_log_odds(

@@ -13,9 +13,10 @@ from leakrange.attacks.substitutes.substitutes import BLOCK, SubstituteAttack, S
 __all__ = ["SubstituteCorrelation"]
 
 STUDIED = 2000
-"""Records, at most, from which the attacker learns how the population varies."""
+"""The largest number of records from which the attacker learns how the population varies."""
 RIDGE = 1e-2
-"""Of the mean variance: added to all variances, so that rare directions do not decide alone."""
+"""The share of the mean variance that is added to all variances, so that rare directions do not decide
+alone."""
 
 
 @attacks.register("substitute-correlation")

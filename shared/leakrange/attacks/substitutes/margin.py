@@ -39,6 +39,6 @@ class SubstituteMargin(SubstituteAttack):
         nearest, first, second = nearest_records(evidence)
         scores = np.empty(len(evidence.records))
         for place, squared in squared_distances(evidence):
-            own = nearest[:, None] == np.arange(place.start, place.stop)
-            scores[place] = (np.where(own, second[:, None], first[:, None]) - squared).max(axis=0)
+            is_nearest = nearest[:, None] == np.arange(place.start, place.stop)
+            scores[place] = (np.where(is_nearest, second[:, None], first[:, None]) - squared).max(axis=0)
         return scores

@@ -9,21 +9,20 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["SubstituteAttack", "SubstituteEvidence", "check", "nearest_records", "squared_distances"]
 
 BLOCK = 256
-"""Records that are compared at once with all that was observed."""
+"""The number of records that are compared at once with all observed samples."""
 
 
-class SubstituteParameters(BaseModel):
+class SubstituteParameters(Strict):
     """None: nothing is learned."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
@@ -74,18 +73,18 @@ def squared_distances(evidence: SubstituteEvidence) -> Iterator[tuple[slice, NDA
     observed, records = evidence.observed, evidence.records
     centre = observed.mean(axis=0, dtype=np.float64)  # large common parts would cost digits
     x = observed - centre
-    own = np.einsum("vd,vd->v", x, x)
+    squares = np.einsum("vd,vd->v", x, x)
     for start in range(0, len(records), BLOCK):
         place = slice(start, min(start + BLOCK, len(records)))
         y = records[place] - centre
-        yield place, np.maximum(own[:, None] - 2.0 * x @ y.T + np.einsum("bd,bd->b", y, y), 0.0)
+        yield place, np.maximum(squares[:, None] - 2.0 * x @ y.T + np.einsum("bd,bd->b", y, y), 0.0)
 
 
 def nearest_records(
     evidence: SubstituteEvidence,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """The record nearest to each observed sample (V,), its squared distance (V,), and that of the second
-    nearest (V,), which is infinite of a single record."""
+    nearest (V,), which is infinite for a single record."""
     count = len(evidence.observed)
     nearest = np.zeros(count, dtype=np.int64)
     first, second = np.full(count, np.inf), np.full(count, np.inf)

@@ -12,7 +12,7 @@ from leakrange.data.splits import stream
 __all__ = ["draw"]
 
 CHUNK_PIXELS = 16 * 4096
-"""Pixels worked on at a time: the planes of a chunk stay in the processor's cache."""
+"""Pixels processed at a time: the planes of a chunk stay in the processor's cache."""
 
 LONG, CURLY, PARTED = 1, 2, 3
 """Hair styles; 0 is short."""
@@ -78,7 +78,7 @@ def _skull(canvas: Canvas, t: Traits, grow: float = 0.0) -> Array:
 
 
 def _behind(canvas: Canvas, t: Traits) -> None:
-    """What the head covers: hair at the back, neck and shoulders."""
+    """Paint the parts that the head covers: hair at the back, neck and shoulders."""
     x, y = canvas.x, canvas.y
     back = t.hair * np.float32(0.72)
     if (long := t.style == LONG).any():
@@ -103,7 +103,7 @@ def _head(canvas: Canvas, t: Traits) -> None:
 
 
 def _age_marks(canvas: Canvas, t: Traits) -> None:
-    """Rosy cheeks of the young; folds, lines and bags of the old."""
+    """Paint rosy cheeks of the young; folds, lines and bags of the old."""
     blush = t.skin * np.array((1.0, 0.55, 0.55), dtype=np.float32)[:, None, None, None]
     crease = t.skin * np.float32(0.55)
     young = np.clip(1 - t.age * 2.6, 0, 1)
@@ -168,7 +168,7 @@ def _nose(canvas: Canvas, t: Traits) -> None:
 
 
 def _mouth(canvas: Canvas, t: Traits) -> None:
-    """Neutral: one line, about level. Smiling: a crescent, more or less open, with teeth."""
+    """Paint the mouth. Neutral: one line, about level. Smiling: a crescent, more or less open, with teeth."""
     middle = canvas.window(0.15, 0.5, 0.85, 0.95)
     x, y = middle.x - t.turn, middle.y - np.float32(0.51)
     lips = t.skin * np.array((0.82, 0.52, 0.50), dtype=np.float32)[:, None, None, None]
@@ -193,7 +193,7 @@ def _mouth(canvas: Canvas, t: Traits) -> None:
 
 
 def _beard(canvas: Canvas, t: Traits) -> None:
-    """Over cheeks and chin up to the ears, and above the mouth."""
+    """Paint the beard over cheeks and chin up to the ears, and above the mouth."""
     if not t.beard.any():
         return
     lower = canvas.window(0.1, 0.42, 0.9, 1.0)
@@ -247,7 +247,7 @@ def _glasses(canvas: Canvas, t: Traits) -> None:
 
 
 def _light(canvas: Canvas, t: Traits, rng: np.random.Generator) -> None:
-    """One light from a side, its strength and colour, and the camera's grain."""
+    """Apply one light from a side, its strength and colour, and the camera's grain."""
     shade = t.gain * (1 + t.light_x * canvas.x + t.light_y * canvas.y)
     tint = (1 + t.warmth, np.ones_like(t.warmth), 1 - t.warmth)
     for plane, factor in zip(canvas.rgb, tint, strict=True):

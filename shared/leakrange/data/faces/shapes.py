@@ -28,9 +28,8 @@ class Canvas:
     pixel: Array
 
     def window(self, left: float, top: float, right: float, bottom: float) -> Canvas:
-        """The part of the pictures between these bounds (shares of the side, 0..1), as views: cheaper to
-        paint.
-        """
+        """The part of the pictures between these bounds (shares of the side, 0..1), as views, which are
+        cheaper to paint."""
         height, width = self.x.shape[1:]
         rows = slice(int(top * height), -int(-bottom * height // 1))
         columns = slice(int(left * width), -int(-right * width // 1))
@@ -44,7 +43,7 @@ class Canvas:
         return self.window(left, top, right, bottom)
 
     def cover(self, distance: Array, softness: float | Array = 0.0) -> Array:
-        """How far each pixel lies inside, 0..1, from its signed distance (negative inside).
+        """Coverage of each pixel, 0..1, from its signed distance (negative inside).
 
         ``softness`` is the width of an extra blurred edge in face units.
         """

@@ -1,4 +1,4 @@
-"""Who is drawn and how: people with fixed features, and what varies from picture to picture."""
+"""Traits of the drawn faces: people with fixed features, and features that vary from picture to picture."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ EYES = np.array([(0.25, 0.14, 0.07), (0.20, 0.42, 0.66), (0.28, 0.48, 0.26), (0.
 FRAMES = np.array([(0.08, 0.08, 0.09), (0.34, 0.17, 0.10), (0.58, 0.10, 0.14), (0.13, 0.20, 0.46)])
 
 IDENTITIES = 256
-"""Eight people of each of the 32 combinations of skin, hair and facial hair, which makes those exactly
-independent.
-"""
+"""Number of people: eight of each of the 32 combinations of skin, hair and facial hair, which makes those
+exactly independent."""
 
 FACE_ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
     {
@@ -44,9 +43,8 @@ FACE_ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Traits:
-    """The features of n pictures; numbers are float32 (n, 1, 1), colours float32 (3, n, 1, 1). Lengths in
-    face units.
-    """
+    """The features of n pictures; numbers are float32 (n, 1, 1), colours float32 (3, n, 1, 1). Lengths are in
+    face units."""
 
     # The person's own.
     skin: Array
@@ -101,8 +99,8 @@ class Traits:
 def sample(count: int, seed: int) -> tuple[Traits, dict[str, NDArray[np.int64]]]:
     """Features and labels (per attribute of `FACE_ATTRIBUTES` int64 (count,)) of ``count`` pictures.
 
-    Every person gets equally many pictures, up to one. Age, smile and glasses are drawn for each picture on
-    their own.
+    Every person gets equally many pictures, up to one. Age, smile and glasses are drawn for each picture
+    independently.
     """
     person, shown = _people(seed), _Shown(count, seed)
     identity, choice, rng = shown.identity, shown.choice, shown.rng
@@ -146,13 +144,13 @@ def sample(count: int, seed: int) -> tuple[Traits, dict[str, NDArray[np.int64]]]
 
 
 def face_labels(count: int, seed: int) -> dict[str, NDArray[np.int64]]:
-    """The labels that `sample` gives, without the features."""
+    """The labels of `sample`, without the features."""
     return _labels(_people(seed), _Shown(count, seed))
 
 
 class _Shown:
-    """What the labels of ``count`` pictures tell, int64 (count,) each. It is drawn before the features, which
-    go on with ``rng``."""
+    """The drawn labels of ``count`` pictures, int64 (count,) each. They are drawn before the features, which
+    continue with ``rng``."""
 
     def __init__(self, count: int, seed: int) -> None:
         self.count, self.rng = count, stream(seed, "picture")

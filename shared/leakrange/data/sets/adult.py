@@ -36,7 +36,7 @@ ADULT_COLUMNS = (
     "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
     "income",
 )  # fmt: skip
-"""In the order of adult.data and adult.test."""
+"""Columns in the order of adult.data and adult.test."""
 
 RACES = ("White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other")
 MARITAL = (
@@ -44,7 +44,7 @@ MARITAL = (
     "Separated", "Widowed",
 )  # fmt: skip
 AGES = (29, 38, 49)
-"""The ages at which groups begin after the first: quarters of the training rows, nearly."""
+"""Ages at which groups begin after the first: quarters of the training rows, nearly."""
 
 # Means and deviations are those of the official training rows.
 EDUCATION = Quantity("education_num", 10.08068, 2.57268)
@@ -81,9 +81,9 @@ COUNTRY = Category(
 INPUTS: Sequence[Column] = (
     WORKCLASS, EDUCATION, OCCUPATION, CAPITAL_GAIN, CAPITAL_LOSS, HOURS, COUNTRY,
 )  # fmt: skip
-"""Those of the table that hold no hidden attribute, and nothing that equals one or nearly tells it: not sex,
-race, age, marital status, nor relationship (husband, wife). Education is given as its number alone, and
-``fnlwgt`` is the census' weight, not a property of the person."""
+"""Columns that hold no hidden attribute, and nothing that equals one or nearly tells it: not sex, race, age,
+marital status, nor relationship (husband, wife). Education is given as its number alone, and ``fnlwgt`` is
+the census' weight, not a property of the person."""
 
 EVERY_INPUT: Sequence[Column] = (
     Quantity("age", 38.58165, 13.64022),
@@ -95,7 +95,7 @@ EVERY_INPUT: Sequence[Column] = (
     Category("race", RACES),
     Category("sex", ("Female", "Male")),
 )
-"""All of the table's, hidden attributes included."""
+"""All columns of the table, hidden attributes included."""
 
 ATTRIBUTES = by_name(
     Attribute("income", ("up to 50K", "over 50K"), "whether it exceeds 50,000 dollars a year"),
@@ -132,25 +132,25 @@ class Adult(PlacedSet):
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """Training rows, then test rows, as in the two published files."""
         if len(paths) == 1:
-            found = read_csv(paths[0], (*ADULT_COLUMNS, "split"))
-            tested = classes_of("split", found["split"], ("train", "test")) == 1
+            columns = read_csv(paths[0], (*ADULT_COLUMNS, "split"))
+            tested = classes_of("split", columns["split"], ("train", "test")) == 1
         else:
             train, rest = (read_csv(path, ADULT_COLUMNS, header=False) for path in paths)
-            found = {name: train[name] + rest[name] for name in ADULT_COLUMNS}
-            tested = np.arange(len(found["age"])) >= len(train["age"])
+            columns = {name: train[name] + rest[name] for name in ADULT_COLUMNS}
+            tested = np.arange(len(columns["age"])) >= len(train["age"])
         # in the test file incomes end in a full stop
-        found["income"] = [income.rstrip(".") for income in found["income"]]
+        columns["income"] = [income.rstrip(".") for income in columns["income"]]
         return Content(
-            values=encode(cls.inputs, found),
-            labels=_labels(found),
-            group=same_rows(found, ADULT_COLUMNS),
+            values=encode(cls.inputs, columns),
+            labels=_labels(columns),
+            group=same_rows(columns, ADULT_COLUMNS),
             official=train_or_test(tested),
         )
 
 
 @datasets.register("adult-full")
 class AdultFull(Adult):
-    """The same people with all that the table tells of them: what is hidden can be read from the sample."""
+    """The same people with every column of the table: hidden attributes can be read from the sample."""
 
     name = "adult-full"
     description = "the same people with every column, sex, race, age and marital status included"
@@ -161,7 +161,7 @@ class AdultFull(Adult):
 
 @datasets.register("hub-adult")
 class HubAdult(GivenSet):
-    """The people of ``adult``, downloaded once; OpenML does not tell which are the official test rows."""
+    """The people of ``adult``, downloaded once; OpenML does not mark the official test rows."""
 
     name = "hub-adult"
     description = "48,842 people of a census, downloaded from OpenML"
@@ -180,39 +180,39 @@ class HubAdult(GivenSet):
 
     @classmethod
     def content(cls) -> Content:
-        """The table; the first time it is downloaded, then it is read from ``$LEAKRANGE_CACHE/openml``."""
+        """The table. The first time it is downloaded, later it is read from ``$LEAKRANGE_CACHE/openml``."""
         from sklearn.datasets import fetch_openml
 
         home = cache_folder()
         # Version 2 is the one with all of the 48,842 rows as they are.
-        how = {"as_frame": False, "parser": "liac-arff", "n_retries": 1, "delay": 0.1}
+        options = {"as_frame": False, "parser": "liac-arff", "n_retries": 1, "delay": 0.1}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that it tries again
-                found = fetch_openml("adult", version=2, data_home=str(home), **how)
+                warnings.simplefilter("ignore")  # about its retries
+                bunch = fetch_openml("adult", version=2, data_home=str(home), **options)
         # However OpenML cannot be reached or its answer read, it is one of these.
         except (OSError, ValueError, KeyError) as failed:
             raise DataUnavailable(
                 f"data set {cls.name!r} cannot be downloaded from OpenML: {failed}",
                 hint=f"connect to the network, copy {home}/openml from a machine that has it, or use 'adult'",
             ) from failed
-        return _from_openml(found)
+        return _from_openml(bunch)
 
 
-def _from_openml(found: Any) -> Content:
-    """The people in what scikit-learn's ``fetch_openml`` gives, its names as numbers of ``categories``.
+def _from_openml(bunch: Any) -> Content:
+    """The people in the result of scikit-learn's ``fetch_openml``, whose names are numbers of ``categories``.
 
     Raises `DataUnavailable` where columns are missing or hold other values.
     """
-    places = {name.replace("-", "_"): i for i, name in enumerate(found.feature_names)}
+    places = {name.replace("-", "_"): i for i, name in enumerate(bunch.feature_names)}
     missing = [name for name in ADULT_COLUMNS[:-1] if name not in places]
     if missing:
         raise DataUnavailable(
             f"OpenML's adult lacks the columns: {', '.join(missing)}", hint="use 'adult', which is packed"
         )
-    named = {name.replace("-", "_"): values for name, values in found.categories.items()}
-    columns = {name: _text(found.data[:, places[name]], named.get(name)) for name in ADULT_COLUMNS[:-1]}
-    columns["income"] = [str(income) for income in found.target]
+    named = {name.replace("-", "_"): values for name, values in bunch.categories.items()}
+    columns = {name: _text(bunch.data[:, places[name]], named.get(name)) for name in ADULT_COLUMNS[:-1]}
+    columns["income"] = [str(income) for income in bunch.target]
     return Content(
         values=encode(INPUTS, columns),
         labels=_labels(columns),
@@ -221,21 +221,21 @@ def _from_openml(found: Any) -> Content:
 
 
 def _text(values: Any, names: list[str] | None) -> list[str]:
-    """A column as the published files write it; a name that is not known is "?"."""
+    """A column as the published files write it; an unknown name is "?"."""
     if names is None:
         return [f"{value:.0f}" for value in values]
     return ["?" if np.isnan(value) else names[int(value)] for value in values]
 
 
-def _labels(found: Columns) -> dict[str, NDArray[np.int64]]:
+def _labels(columns: Columns) -> dict[str, NDArray[np.int64]]:
     """Labels of `ATTRIBUTES` from the table's columns. Raises `DataUnavailable` for values that the table
     does not have."""
-    race = classes_of("race", found["race"], RACES)
+    race = classes_of("race", columns["race"], RACES)
     return {
-        "income": classes_of("income", found["income"], ("<=50K", ">50K")),
-        "gender": classes_of("sex", found["sex"], ("Female", "Male")),
+        "income": classes_of("income", columns["income"], ("<=50K", ">50K")),
+        "gender": classes_of("sex", columns["sex"], ("Female", "Male")),
         "race": race,
         "race-2": (race > 0).astype(np.int64),
-        "age-group": np.searchsorted(AGES, numbers("age", found["age"]), side="right").astype(np.int64),
-        "marital-status": classes_of("marital_status", found["marital_status"], MARITAL),
+        "age-group": np.searchsorted(AGES, numbers("age", columns["age"]), side="right").astype(np.int64),
+        "marital-status": classes_of("marital_status", columns["marital_status"], MARITAL),
     }

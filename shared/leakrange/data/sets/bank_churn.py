@@ -49,13 +49,13 @@ class BankChurn(PlacedSet):
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The customers in the file's order."""
-        found = read_csv(paths[0], COLUMNS)
+        columns = read_csv(paths[0], COLUMNS)
         return Content(
-            values=encode(INPUTS, found),
+            values=encode(INPUTS, columns),
             labels={
-                "exited": classes_of("Exited", found["Exited"], ("0", "1")),
-                "gender": classes_of("Gender", found["Gender"], ("Female", "Male")),
-                "geography": classes_of("Geography", found["Geography"], COUNTRIES),
+                "exited": classes_of("Exited", columns["Exited"], ("0", "1")),
+                "gender": classes_of("Gender", columns["Gender"], ("Female", "Male")),
+                "geography": classes_of("Geography", columns["Geography"], COUNTRIES),
             },
-            group=same_rows(found, COLUMNS),
+            group=same_rows(columns, COLUMNS),
         )

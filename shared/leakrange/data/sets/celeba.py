@@ -1,5 +1,5 @@
-"""CelebA: a packed subset with identities, the whole set from the Hugging Face hub, and of both the part on
-which hair colour is defined, which is split by person."""
+"""CelebA: a packed subset with identities, the whole set from the Hugging Face hub, and of both the part with
+a defined hair colour, which is split by person."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _ours(name: str) -> str:
 
 
 def _attributes(people: int) -> Mapping[str, Attribute]:
-    """All attributes of a CelebA set that shows so many people."""
+    """All attributes of a CelebA set with so many people."""
     marks = [
         Attribute(_ours(name), ("female", "male") if name == "Male" else ("no", "yes"), f"CelebA's {name}")
         for name in CELEBA_NAMES
@@ -148,7 +148,7 @@ class HubCelebA(HubSet):
 
 class _ByHair(GivenSet):
     """The images of a ``whole`` set whose hair colour is ``known``, as HBC's CelebA tables use them, or all
-    others. The whole set is what is remembered, or downloaded.
+    others. The whole set is cached, or downloaded.
 
     Where CelebA's own split leaves validation and auxiliary images to be drawn, whole people are drawn.
     """
@@ -160,13 +160,13 @@ class _ByHair(GivenSet):
 
     @classmethod
     def content(cls) -> Content:
-        """Those of the whole set's content."""
+        """The selected images of the whole set's content."""
         every = cls.whole.content()
         return cls._cut(every).with_values(every.values[cls._kept(every)])
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """What is told of them."""
+        """The outline of the selected images."""
         return cls._cut(cls.whole.outline(spec))
 
     @classmethod
@@ -178,7 +178,7 @@ class _ByHair(GivenSet):
         kept = cls._kept(every)
         official, notes = every.official, every.notes
         if official is not None and every.group is not None:
-            # Found in the whole set, so that both of its parts hold the same people back for testing.
+            # Grouped over the whole set, so that both of its parts hold back the same people for testing.
             official = whole_groups(official, connected(every.group, every.labels["identity"]))
             moved = int((official != every.official)[kept].sum())
             notes += (f"official training images of people of whom a test image is a copy, tested: {moved}",)
@@ -192,7 +192,7 @@ class _ByHair(GivenSet):
 
 @datasets.register("celeba_sub-hair")
 class CelebASubHair(_ByHair, CelebASub):
-    """The part of `celeba_sub` on which hair colour is defined."""
+    """The part of `celeba_sub` with a defined hair colour."""
 
     name = "celeba_sub-hair"
     whole = CelebASub
@@ -213,7 +213,7 @@ class CelebASubOtherHair(_ByHair, CelebASub):
 
 @datasets.register("hub-celeba-hair")
 class HubCelebAHair(_ByHair, HubCelebA):
-    """The part of CelebA on which hair colour is defined."""
+    """The part of CelebA with a defined hair colour."""
 
     name = "hub-celeba-hair"
     whole = HubCelebA

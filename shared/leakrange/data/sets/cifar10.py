@@ -64,7 +64,7 @@ class HubCIFAR10(HubSet):
 
     @classmethod
     def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """What is shown, and whether it is an animal."""
+        """The object shown, and whether it is an animal."""
         return _labels(numbers("label", columns["label"], CIFAR10_OBJECTS))
 
 

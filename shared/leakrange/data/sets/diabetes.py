@@ -23,7 +23,7 @@ INPUTS = (
     Quantity("s6", 91.26018, 11.48332),
 )
 MEDIAN = 140.5
-"""Of the measure of progression, 25 to 346."""
+"""Median of the measure of progression, 25 to 346."""
 AGES = (40, 55)
 
 
@@ -56,13 +56,13 @@ class Diabetes(GivenSet):
         """All patients, their values in the units of the source."""
         from sklearn.datasets import load_diabetes
 
-        found = load_diabetes(scaled=False)
-        column = {name: found.data[:, i] for i, name in enumerate(found.feature_names)}
+        bunch = load_diabetes(scaled=False)
+        column = {name: bunch.data[:, i] for i, name in enumerate(bunch.feature_names)}
         values = np.stack([column[each.name] for each in INPUTS], axis=1).astype(np.float32)
         return Content(
             values=values,
             labels={
-                "progression": (found.target > MEDIAN).astype(np.int64),
+                "progression": (bunch.target > MEDIAN).astype(np.int64),
                 "sex": column["sex"].astype(np.int64) - 1,
                 "age-group": np.searchsorted(AGES, column["age"], side="right").astype(np.int64),
             },

@@ -40,22 +40,22 @@ class Digits(GivenSet):
         """All 1,797 digits; grey levels 0..16 become 0..255."""
         from sklearn.datasets import load_digits
 
-        found = load_digits()
-        labels = digit_labels(found.target)
+        bunch = load_digits()
+        labels = digit_labels(bunch.target)
         return Content(
-            values=_grey(found.images), labels={**labels, "slant": slant(found.images, labels["digit"])}
+            values=_grey(bunch.images), labels={**labels, "slant": slant(bunch.images, labels["digit"])}
         )
 
     @classmethod
     def drawn(cls, drawing: NDArray[np.uint8], digit: int) -> Content:
-        """A digit of 8 × 8; how it leans is judged among the set's digits of the same kind."""
+        """A digit of 8 × 8; its slant is judged among the set's digits of the same kind."""
         from sklearn.datasets import load_digits
 
-        found, own = load_digits(), as_counts(drawing)
-        every = np.append(found.target, digit).astype(np.int64)
-        leans = slant(np.concatenate([found.images, own[None]]), every)[-1:]
+        bunch, counts = load_digits(), as_counts(drawing)
+        every = np.append(bunch.target, digit).astype(np.int64)
+        leans = slant(np.concatenate([bunch.images, counts[None]]), every)[-1:]
         labels = {name: values[-1:] for name, values in digit_labels(every[-1:]).items()}
-        return Content(values=_grey(own[None]), labels={**labels, "slant": leans})
+        return Content(values=_grey(counts[None]), labels={**labels, "slant": leans})
 
 
 def _grey(counts: NDArray[Any]) -> NDArray[np.uint8]:

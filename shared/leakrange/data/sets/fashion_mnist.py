@@ -22,7 +22,7 @@ FASHION_ITEMS = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
 HUB_ITEMS = MappingProxyType({"T - shirt / top": "T-shirt/top"})
-"""The hub's spelling to the one of Fashion-MNIST's authors."""
+"""Mapping from the hub's spelling to the one of Fashion-MNIST's authors."""
 
 
 @datasets.register("fashion_mnist")

@@ -25,24 +25,24 @@ __all__ = ["ACCENT", "ACCENTS", "LENGTH", "RATE", "SPEAKERS", "Fsdd", "FsddAudio
 
 RATE = 8000
 LENGTH = RATE
-"""Samples that are kept: a second. 99 % of the recordings are shorter."""
+"""Number of samples that are kept: a second. 99 % of the recordings are shorter."""
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 ACCENTS = ("BEL/French", "DEU/German", "GRC/Greek", "USA/neutral")
 ACCENT = np.array([2, 3, 1, 0, 3, 1])
-"""Of each speaker."""
+"""Accent of each speaker."""
 TAKES = 50
 TEST_TAKES = 5
 NAME = re.compile(r"([0-9])_([a-z]+)_([0-9]{1,2})\.wav")
-SAID = MappingProxyType(
+TAKE_LAYOUT = MappingProxyType(
     {"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1), "speakers": ("str", 1)}
 )
 AUDIO = MappingProxyType({"audio": ("int16", 1), "offset": ("int64", 1)})
 
 
 MEAN, DEVIATION = 6.4, 7.7
-"""Of all spectral values, silence included."""
+"""Mean and deviation of all spectral values, silence included."""
 AUDIO_DEVIATION = 0.1
-"""Near that of all values in [-1, 1]."""
+"""Approximate deviation of all values in [-1, 1]."""
 LOUDEST = 2**15
 
 
@@ -69,26 +69,26 @@ class SpokenDigits(PlacedSet):
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The recordings by digit, speaker and take, whatever the order of the files."""
         source = _Folder(paths[0]) if paths[0].is_dir() else _File(paths[0])
-        order = _order(source.said)
-        return _told(source.said[order]).with_values(cls.shown(cut(source.recordings(), LENGTH)[order]))
+        order = _order(source.takes)
+        return _outline(source.takes[order]).with_values(cls.samples(cut(source.recordings(), LENGTH)[order]))
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
         """The labels alone: no recording is decoded, and no package for sound is needed."""
         del spec
         (path,) = cls.files()
-        said = (_Folder(path) if path.is_dir() else _File(path)).said
-        return _told(said[_order(said)])
+        takes = (_Folder(path) if path.is_dir() else _File(path)).takes
+        return _outline(takes[_order(takes)])
 
     @classmethod
     @abstractmethod
-    def shown(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
-        """The samples (N, steps, channels) that are made of recordings (N, `LENGTH`)."""
+    def samples(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
+        """The samples (N, steps, channels) of recordings (N, `LENGTH`)."""
 
 
 @datasets.register("fsdd")
 class Fsdd(SpokenDigits):
-    """What a device sends that hears the digit with common front ends: 98 frames of 40 log-mel bands.
+    """Features of a device that hears the digit with common front ends: 98 frames of 40 log-mel bands.
 
     PASS learns speech from features of the recordings (HuBERT's), not from their waveforms; log-mel bands
     stand in for these. ``fsdd-audio`` has the waveforms.
@@ -106,8 +106,8 @@ class Fsdd(SpokenDigits):
     )
 
     @classmethod
-    def shown(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
-        """Their spectra."""
+    def samples(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
+        """The recordings' spectra."""
         return log_mel(recordings, RATE)
 
 
@@ -122,18 +122,18 @@ class FsddAudio(SpokenDigits):
     )
 
     @classmethod
-    def shown(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
-        """Their samples, scaled; exactly what a WAV file of 16 bits can hold."""
+    def samples(cls, recordings: NDArray[np.int16]) -> NDArray[np.float32]:
+        """The recordings' samples, scaled; exactly the values that a WAV file of 16 bits can hold."""
         return (recordings.astype(np.float32) / np.float32(LOUDEST))[..., None]
 
 
-def _order(said: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.lexsort((said[:, 2], said[:, 1], said[:, 0]))
+def _order(takes: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.lexsort((takes[:, 2], takes[:, 1], takes[:, 0]))
 
 
-def _told(said: NDArray[np.int64]) -> Outline:
-    """What is known of recordings whose digit, speaker and take are these, (N, 3)."""
-    digit, speaker, take = said.T
+def _outline(takes: NDArray[np.int64]) -> Outline:
+    """The outline of recordings with these digits, speakers and takes (N, 3)."""
+    digit, speaker, take = takes.T
     return Outline(
         labels={"digit": digit, "parity": digit % 2, "speaker": speaker, "accent": ACCENT[speaker]},
         official=train_or_test(take < TEST_TAKES),
@@ -141,23 +141,23 @@ def _told(said: NDArray[np.int64]) -> Outline:
 
 
 class _File:
-    """The packed file. ``said``: digit, speaker and take of each recording, int64 (N, 3)."""
+    """The packed file. ``takes``: digit, speaker and take of each recording, int64 (N, 3)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        arrays = read_arrays(path, SAID)
+        arrays = read_arrays(path, TAKE_LAYOUT)
         require_classes("speakers", arrays["speakers"], SPEAKERS)
         most = {"digit": 9, "speaker": len(SPEAKERS) - 1, "take": TAKES - 1}
         columns = [require_range(name, arrays[name], 0, top) for name, top in most.items()]
         if len({len(column) for column in columns}) != 1:
             raise DataUnavailable(f"{path}: digit, speaker and take are not one each a recording", hint=AGAIN)
-        self.said = np.stack(columns, axis=1)
+        self.takes = np.stack(columns, axis=1)
 
     def recordings(self) -> Iterator[NDArray[np.int16]]:
         arrays = read_arrays(self._path, AUDIO)
         audio, ends = arrays["audio"], arrays["offset"]
-        whole = len(ends) == len(self.said) + 1 and ends[0] >= 0 and ends[-1] <= len(audio)
-        if not whole or (np.diff(ends) <= 0).any():
+        within = len(ends) == len(self.takes) + 1 and ends[0] >= 0 and ends[-1] <= len(audio)
+        if not within or (np.diff(ends) <= 0).any():
             raise DataUnavailable(
                 f"{self._path}: the offsets do not cut the audio into its recordings", hint=AGAIN
             )
@@ -165,9 +165,9 @@ class _File:
 
 
 class _Folder:
-    """The recordings as they are published, ``7_jackson_32.wav``; other files are passed over.
+    """The recordings as they are published, ``7_jackson_32.wav``; other files are ignored.
 
-    Raises `DataUnavailable` where there are none, or for a speaker who is not known.
+    Raises `DataUnavailable` where there are none, or for an unknown speaker.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -184,8 +184,8 @@ class _Folder:
                 hint="take the set's version of 3,000 recordings, six speakers",
             )
         self._paths = [folder / match[0] for match in named]
-        said = [[int(match[1]), SPEAKERS.index(match[2]), int(match[3])] for match in named]
-        self.said = np.array(said, dtype=np.int64)
+        takes = [[int(match[1]), SPEAKERS.index(match[2]), int(match[3])] for match in named]
+        self.takes = np.array(takes, dtype=np.int64)
 
     def recordings(self) -> Iterator[NDArray[np.int16]]:
         return (read_recording(path, RATE) for path in self._paths)

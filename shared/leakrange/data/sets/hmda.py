@@ -68,36 +68,38 @@ class Hmda(PlacedSet):
         """The mortgages in the file's order."""
         published = paths[0].name == cls.layouts[1][0]
         intro = "no_intro_rate_period_std" if published else "no_intro_rate_period"
-        found = read_csv(paths[0], (*COMMON, intro, *BINARY, TARGET))
+        columns = read_csv(paths[0], (*COMMON, intro, *BINARY, TARGET))
         if published:
-            _as_packed(found, intro)
-        values = encode(INPUTS, found)
-        return Content(values=values, labels=_labels(found), group=same_rows(found, tuple(sorted(found))))
+            _as_packed(columns, intro)
+        values = encode(INPUTS, columns)
+        return Content(
+            values=values, labels=_labels(columns), group=same_rows(columns, tuple(sorted(columns)))
+        )
 
 
-def _as_packed(found: dict[str, list[str]], intro: str) -> None:
+def _as_packed(columns: dict[str, list[str]], intro: str) -> None:
     """Write the published file's values as the packed one has them: standardised columns to so many decimals,
     the standardised mark of loans without an introductory rate as 0 and 1, and yes or no without a point."""
     for name in (f"{name}_std" for name in STANDARDISED):
-        found[name] = [str(value) for value in np.round(numbers(name, found[name]), PLACES)]
-    found["no_intro_rate_period"] = [str(int(value > 0)) for value in numbers(intro, found.pop(intro))]
+        columns[name] = [str(value) for value in np.round(numbers(name, columns[name]), PLACES)]
+    columns["no_intro_rate_period"] = [str(int(value > 0)) for value in numbers(intro, columns.pop(intro))]
     for name in BINARY:
-        found[name] = [value.removesuffix(".0") for value in found[name]]
+        columns[name] = [value.removesuffix(".0") for value in columns[name]]
 
 
-def _labels(found: Columns) -> dict[str, NDArray[np.int64]]:
-    race = _one_of(found, RACES)
+def _labels(columns: Columns) -> dict[str, NDArray[np.int64]]:
+    race = _one_of(columns, RACES)
     return {
-        "high-priced": classes_of(TARGET, found[TARGET], ("0", "1")),
+        "high-priced": classes_of(TARGET, columns[TARGET], ("0", "1")),
         "race": race,
         "race-2": np.minimum(race, 1),
-        "ethnicity": _one_of(found, ("non_hispanic", "hispanic")),
-        "gender": _one_of(found, ("female", "male")),
-        "age-group": _one_of(found, ("agelt62", "agegte62")),
+        "ethnicity": _one_of(columns, ("non_hispanic", "hispanic")),
+        "gender": _one_of(columns, ("female", "male")),
+        "age-group": _one_of(columns, ("agelt62", "agegte62")),
     }
 
 
-def _one_of(found: Columns, names: Sequence[str]) -> NDArray[np.int64]:
-    """Which of these columns is 1, int64 (N,); -1 where none is."""
-    marks = np.stack([classes_of(name, found[name], {"": 0, "0": 0, "1": 1}) for name in names])
+def _one_of(columns: Columns, names: Sequence[str]) -> NDArray[np.int64]:
+    """Index of the column that is 1, int64 (N,); -1 where none is."""
+    marks = np.stack([classes_of(name, columns[name], {"": 0, "0": 0, "1": 1}) for name in names])
     return np.where(marks.any(axis=0), marks.argmax(axis=0), -1)

@@ -31,7 +31,7 @@ ACTIVITIES = (
     "getup_bed", "liedown_bed", "pour_water", "sitdown_chair", "standup_chair", "use_telephone", "walk",
 )  # fmt: skip
 PEOPLE = (*(f"f{i}" for i in range(1, 6)), *(f"m{i}" for i in range(1, 12)))
-"""Five women and eleven men."""
+"""Names of the five women and eleven men."""
 MALE = np.array([person.startswith("m") for person in PEOPLE])
 NAME = re.compile(r"Accelerometer-([0-9-]{19})-([a-z_]+)-([fm][0-9]+)\.txt")
 LAYOUT = MappingProxyType(
@@ -48,8 +48,8 @@ LAYOUT = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Recording:
-    """``signal``: uint8 (steps, 3), levels 0..63 of -1.5 g to 1.5 g."""
+class WristRecording:
+    """A recording of a wrist. ``signal``: uint8 (steps, 3), levels 0..63 of -1.5 g to 1.5 g."""
 
     activity: int
     person: int
@@ -57,7 +57,7 @@ class Recording:
     signal: NDArray[np.uint8]
 
     def windows(self) -> NDArray[np.uint8]:
-        """uint8 (n, `WINDOW`, 3): windows that overlap by half; none of a recording that is shorter."""
+        """Windows, uint8 (n, `WINDOW`, 3), that overlap by half; none of a recording that is shorter."""
         begins = range(0, len(self.signal) - WINDOW + 1, STRIDE)
         return np.stack([self.signal[i : i + WINDOW] for i in begins]) if begins else self.signal[:0, None]
 
@@ -89,29 +89,29 @@ class MotionSet(PlacedSet):
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The windows by activity, person and time; the group of a window is its recording."""
-        found = _from_folder(paths[0]) if paths[0].is_dir() else _from_file(paths[0])
-        found = sorted(found, key=lambda each: (each.activity, each.person, each.start))
-        cuts = [each.windows() for each in found]
+        recordings = _from_folder(paths[0]) if paths[0].is_dir() else _from_file(paths[0])
+        recordings = sorted(recordings, key=lambda each: (each.activity, each.person, each.start))
+        cuts = [each.windows() for each in recordings]
         count = [len(each) for each in cuts]
         if not any(count):
             raise DataUnavailable(f"{paths[0]}: no recording has {WINDOW} steps", hint=AGAIN)
         levels = np.concatenate([each for each in cuts if len(each)])
-        activity = np.repeat([each.activity for each in found], count)
-        person = np.repeat([each.person for each in found], count)
+        activity = np.repeat([each.activity for each in recordings], count)
+        person = np.repeat([each.person for each in recordings], count)
         tested = np.isin(person, [PEOPLE.index(name) for name in cls.tested])
         return Content(
             values=(levels.astype(np.float32) * np.float32(3 / LEVELS) - np.float32(1.5)),
             labels={"activity": activity, "gender": MALE[person].astype(np.int64), "person": person},
-            group=np.repeat(np.arange(len(found)), count),
+            group=np.repeat(np.arange(len(recordings)), count),
             official=train_or_test(tested) if cls.tested else None,
         )
 
 
 @datasets.register("hmp")
 class Hmp(MotionSet):
-    """For inferring gender: the four people of the test are in no other split.
+    """The set for inferring gender: the four people of the test are in no other split.
 
-    Who was seen in training would be recognised, and the gender with the person. Auxiliary and validation
+    A person seen in training would be recognised, and the gender with the person. Auxiliary and validation
     windows are of the twelve others, cut by recording.
     """
 
@@ -130,7 +130,7 @@ class Hmp(MotionSet):
 
 @datasets.register("hmp-recordings")
 class HmpRecordings(MotionSet):
-    """For recognising a person: recordings, not people, are held out."""
+    """The set for recognising a person: recordings, not people, are held out."""
 
     name = "hmp-recordings"
     description = "everyday motions at the wrist; which of 16 known people moves is hidden"
@@ -141,7 +141,7 @@ class HmpRecordings(MotionSet):
     )
 
 
-def _from_file(path: Path) -> list[Recording]:
+def _from_file(path: Path) -> list[WristRecording]:
     arrays = read_arrays(path, LAYOUT)
     require_classes("activities", arrays["activities"], ACTIVITIES)
     require_classes("people", arrays["people"], PEOPLE)
@@ -155,27 +155,27 @@ def _from_file(path: Path) -> list[Recording]:
     if not len(activity) == len(person) == len(start) == len(ends) - 1:
         raise DataUnavailable(f"{path}: activity, person and start are not one each a recording", hint=AGAIN)
     return [
-        Recording(int(activity[i]), int(person[i]), start[i], signal[ends[i] : ends[i + 1]])
+        WristRecording(int(activity[i]), int(person[i]), start[i], signal[ends[i] : ends[i + 1]])
         for i in range(len(start))
     ]
 
 
-def _from_folder(folder: Path) -> list[Recording]:
-    """What the archive unpacks: a folder an activity, a text file a recording. Its folders ``..._MODEL``,
-    which hold copies, and other files are passed over."""
-    found = []
+def _from_folder(folder: Path) -> list[WristRecording]:
+    """The recordings of the unpacked archive: a folder for each activity, a text file for each recording. Its
+    folders ``..._MODEL``, which hold copies, and other files are ignored."""
+    recordings = []
     for path in folder.glob("*/Accelerometer-*.txt"):
         name = NAME.fullmatch(path.name)
         if name is None or path.parent.name.endswith("_MODEL"):
             continue
         activity, person = _known(path, name[2], ACTIVITIES), _known(path, name[3], PEOPLE)
-        found.append(Recording(activity, person, name[1], _signal(path)))
-    if not found:
+        recordings.append(WristRecording(activity, person, name[1], _signal(path)))
+    if not recordings:
         raise DataUnavailable(
             f"{folder} holds no recordings such as Walk/Accelerometer-2011-03-24-09-51-07-walk-f1.txt",
             hint="unpack the archive HMP_Dataset there as it is",
         )
-    return found
+    return recordings
 
 
 def _known(path: Path, name: str, names: Sequence[str]) -> int:
@@ -185,17 +185,17 @@ def _known(path: Path, name: str, names: Sequence[str]) -> int:
 
 
 def _signal(path: Path) -> NDArray[np.uint8]:
-    """Lines of three levels. Raises `DataUnavailable` for anything else."""
+    """The levels of a file with three of them a line. Raises `DataUnavailable` for anything else."""
     try:
-        found = np.array(path.read_text(encoding="ascii").split(), dtype=np.int64)
+        levels = np.array(path.read_text(encoding="ascii").split(), dtype=np.int64)
     except (OSError, ValueError) as broken:
         raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
-    if not len(found) or len(found) % 3:
+    if not len(levels) or len(levels) % 3:
         raise DataUnavailable(f"{path} does not hold three numbers a line", hint=AGAIN)
-    return _levels(path, found.reshape(-1, 3))
+    return _levels(path, levels.reshape(-1, 3))
 
 
-def _levels(path: Path, found: NDArray[np.int64] | NDArray[np.uint8]) -> NDArray[np.uint8]:
-    if found.shape[1] != 3 or found.min() < 0 or found.max() > LEVELS:
+def _levels(path: Path, levels: NDArray[np.int64] | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if levels.shape[1] != 3 or levels.min() < 0 or levels.max() > LEVELS:
         raise DataUnavailable(f"{path} does not hold three levels 0..{LEVELS} a step", hint=AGAIN)
-    return found.astype(np.uint8)
+    return levels.astype(np.uint8)

@@ -59,7 +59,7 @@ class HubCIFAR100(HubSet):
 
     @classmethod
     def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """What is shown, and its group; the hub gives numbers or their names."""
+        """The object shown, and its group; the hub gives numbers or their names."""
         return {
             "object": numbers("fine_label", columns["fine_label"], HUB_OBJECTS),
             "kind": numbers("coarse_label", columns["coarse_label"], KINDS),

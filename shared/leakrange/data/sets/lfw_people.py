@@ -23,12 +23,12 @@ from leakrange.wire.samples import SampleSpec
 __all__ = ["LFWPeople"]
 
 FOLDERS = ("lfw-deepfunneled", "lfw_funneled", "lfw")
-"""As the archives name theirs; `lfw` may hold the packed file instead, hence last."""
+"""Names of the archives' folders; `lfw` may hold the packed file instead, hence last."""
 GENDERS = ("female", "male")
 LISTS = tuple(f"{gender}_names.txt" for gender in GENDERS)
 CASTING = Casting(students=10, outsiders=60, public=250, plenty=10)
 PEOPLE = 610
-"""Who has four pictures or more."""
+"""Number of people with four pictures or more."""
 
 
 @datasets.register("lfw-people")
@@ -83,7 +83,7 @@ class LFWPeople(DataSet):
         if root is None:
             raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
         folders = {name: [folder] for name, folder in person_folders(root).items()}
-        known = _genders(root)
+        genders = _genders(root)
         nobody = (f"without {' and '.join(LISTS)}: nobody's gender is known",)
         return cast_content(
             folders,
@@ -91,20 +91,20 @@ class LFWPeople(DataSet):
             CASTING,
             spec,
             spec.size or cls.spec.shape[0],
-            {"gender": lambda path: known.get(path.name, -1)},
-            by_gender=bool(known),
-            notes=(f"read from the folder {root.name}", *(() if known else nobody)),
+            {"gender": lambda path: genders.get(path.name, -1)},
+            by_gender=bool(genders),
+            notes=(f"read from the folder {root.name}", *(() if genders else nobody)),
         )
 
 
 def _folder() -> Path | None:
     """The first folder of an archive that holds more than the packed set's file."""
-    found = (data_folder(name) for name in FOLDERS)
-    return next((folder for folder in found if folder and any(p.is_dir() for p in folder.iterdir())), None)
+    folders = (data_folder(name) for name in FOLDERS)
+    return next((folder for folder in folders if folder and any(p.is_dir() for p in folder.iterdir())), None)
 
 
 def _genders(root: Path) -> Mapping[str, int]:
-    """0 female, 1 male, by picture; none where one of the lists is missing."""
+    """Gender by picture: 0 female, 1 male; empty where one of the lists is missing."""
     if not all((root / name).exists() for name in LISTS):
         return {}
     women, men = (set(text_lines(root / name)) - {""} for name in LISTS)

@@ -19,9 +19,9 @@ LOANS_COLUMNS = (
     "enterprise", "record", "metropolitan", "minority", "tract_income_ratio", "borrower_income_ratio",
     "loan_to_value", "purpose", "guarantee", "race", "co_race", "sex", "co_sex", "units", "affordability",
 )  # fmt: skip
-"""Those of Single-Family National File A in their order, whole numbers between blanks."""
+"""Columns of Single-Family National File A in their order, whole numbers between blanks."""
 YEARS = range(2017, 2009, -1)
-"""In which the file has just these columns."""
+"""Years in which the file has just these columns."""
 
 INPUTS = (
     Category("enterprise", ("1", "2")),
@@ -35,8 +35,8 @@ INPUTS = (
     Category("sex", ("1", "2", "3", "4", "9")),
     Category("co_sex", ("1", "2", "3", "4", "5", "9")),
 )
-"""All columns are codes, most of them of intervals; 9 is missing. The co-borrower's race nearly tells the
-borrower's, and is left out."""
+"""Columns of a sample. All are codes, most of them of intervals; 9 is missing. The co-borrower's race nearly
+tells the borrower's, and is left out."""
 
 AFFORDABILITY = (
     "low income, low-income area",
@@ -55,8 +55,8 @@ HINT = "put the FHFA's files of Single-Family National File A there, unzipped an
 class Loans(PlacedSet):
     """Mortgages of families with a low income, in the three categories of affordability of the file.
 
-    The files of both enterprises and one year, 2010 to 2017, are read, the newest that is there. Loans of the
-    fourth category, "other", and those without a category are left out.
+    The files of both enterprises and one year, 2010 to 2017, are read: the newest ones in the folder. Loans
+    of the fourth category, "other", and those without a category are left out.
     """
 
     name = folder = "loans"
@@ -82,18 +82,18 @@ class Loans(PlacedSet):
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The loans in the order of the files, Fannie Mae's first."""
         rows = np.concatenate([_read(path) for path in paths])
-        found = dict(zip(LOANS_COLUMNS, rows.T, strict=True))
-        _require("affordability", found["affordability"], (0, *range(1, OTHER + 1), MISSING))
-        _require("race", found["race"], (*range(1, len(RACES) + 1), MISSING))
-        kept = (found["affordability"] > 0) & (found["affordability"] < OTHER)
+        columns = dict(zip(LOANS_COLUMNS, rows.T, strict=True))
+        _require("affordability", columns["affordability"], (0, *range(1, OTHER + 1), MISSING))
+        _require("race", columns["race"], (*range(1, len(RACES) + 1), MISSING))
+        kept = (columns["affordability"] > 0) & (columns["affordability"] < OTHER)
         if not kept.any():
             raise DataUnavailable(f"{paths[0].parent}: no loan is of a low-income family", hint=HINT)
-        found = {name: column[kept] for name, column in found.items()}
-        race = np.where(found["race"] == MISSING, -1, found["race"] - 1)
+        columns = {name: values[kept] for name, values in columns.items()}
+        race = np.where(columns["race"] == MISSING, -1, columns["race"] - 1)
         return Content(
-            values=np.concatenate([_marked(column, found[column.name]) for column in INPUTS], axis=1),
+            values=np.concatenate([_marked(column, columns[column.name]) for column in INPUTS], axis=1),
             labels={
-                "affordability": found["affordability"] - 1,
+                "affordability": columns["affordability"] - 1,
                 "race": race,
                 "race-2": np.where(race < 0, -1, race != WHITE),
             },

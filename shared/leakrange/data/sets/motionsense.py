@@ -1,4 +1,4 @@
-"""MotionSense as its authors publish it: windows of what a phone in a trouser pocket feels."""
+"""MotionSense as its authors publish it: windows of the motion of a phone in a trouser pocket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RATE = 50.0
 TRIALS = MappingProxyType(
     {"dws": (1, 2, 11), "ups": (3, 4, 12), "wlk": (7, 8, 15), "jog": (9, 16), "sit": (5, 13), "std": (6, 14)}
 )
-"""Of each activity: downstairs, upstairs, walking, jogging, sitting, standing."""
+"""Trials of each activity: downstairs, upstairs, walking, jogging, sitting, standing."""
 SHORT = 11
 """The first of the short trials, which are test."""
 PEOPLE = tuple(str(number) for number in range(1, 25))
@@ -41,7 +41,7 @@ PERSON = re.compile(r"sub_([0-9]{1,2})\.csv")
 
 
 @dataclass(frozen=True)
-class Recording:
+class PhoneRecording:
     """One person's trial. ``signal``: float32 (steps, 2), the magnitudes."""
 
     activity: str
@@ -50,7 +50,7 @@ class Recording:
     signal: NDArray[np.float32]
 
     def windows(self) -> NDArray[np.float32]:
-        """(n, `WINDOW`, 2): one every `STRIDE` steps; none of a recording that is shorter."""
+        """Windows (n, `WINDOW`, 2), one every `STRIDE` steps; none of a recording that is shorter."""
         if len(self.signal) < WINDOW:
             return np.empty((0, WINDOW, len(MAGNITUDES)), dtype=np.float32)
         return sliding_window_view(self.signal, WINDOW, axis=0)[::STRIDE].transpose(0, 2, 1)
@@ -88,30 +88,30 @@ class MotionSenseSet(PlacedSet):
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The windows by activity, person, trial and time."""
         genders = _genders(paths[0])
-        found = _recordings(paths[1], cls.activities)
-        found.sort(key=lambda each: (cls.activities.index(each.activity), each.person, each.trial))
-        if missing := sorted({each.person + 1 for each in found} - {person + 1 for person in genders}):
+        recordings = _recordings(paths[1], cls.activities)
+        recordings.sort(key=lambda each: (cls.activities.index(each.activity), each.person, each.trial))
+        if missing := sorted({each.person + 1 for each in recordings} - {person + 1 for person in genders}):
             people = ", ".join(map(str, missing))
             raise DataUnavailable(f"{paths[0]} says nothing of person {people}", hint=AGAIN)
-        cuts = [each.windows() for each in found]
+        cuts = [each.windows() for each in recordings]
         count = [len(each) for each in cuts]
         if not any(count):
             raise DataUnavailable(f"{paths[1]}: no recording has {WINDOW} steps", hint=AGAIN)
         return Content(
             values=np.concatenate(cuts),
             labels={
-                "activity": np.repeat([cls.activities.index(each.activity) for each in found], count),
-                "gender": np.repeat([genders[each.person] for each in found], count),
-                "person": np.repeat([each.person for each in found], count),
+                "activity": np.repeat([cls.activities.index(each.activity) for each in recordings], count),
+                "gender": np.repeat([genders[each.person] for each in recordings], count),
+                "person": np.repeat([each.person for each in recordings], count),
             },
-            group=np.repeat(np.arange(len(found)), count),
-            official=train_or_test(np.repeat([each.trial >= SHORT for each in found], count)),
+            group=np.repeat(np.arange(len(recordings)), count),
+            official=train_or_test(np.repeat([each.trial >= SHORT for each in recordings], count)),
         )
 
 
 @datasets.register("motionsense")
 class MotionSense(MotionSenseSet):
-    """Four activities: PASS and MaSS leave sitting and standing out."""
+    """The four activities of PASS and MaSS, which leave sitting and standing out."""
 
     name = "motionsense"
     description = "walking, jogging and stairs with a phone in the pocket; gender and person are hidden"
@@ -138,12 +138,12 @@ class MotionSenseSix(MotionSenseSet):
     person = "person"
 
 
-def _recordings(folder: Path, activities: tuple[str, ...]) -> list[Recording]:
-    """A folder a trial, a file a person; what else lies there is passed over.
+def _recordings(folder: Path, activities: tuple[str, ...]) -> list[PhoneRecording]:
+    """The recordings: a folder for each trial, a file for each person; other files there are ignored.
 
     Raises `DataUnavailable` where there are none, or for a trial or person that the set does not have.
     """
-    found = []
+    recordings = []
     for path in folder.glob("*_*/sub_*.csv"):
         trial, person = TRIAL.fullmatch(path.parent.name), PERSON.fullmatch(path.name)
         if trial is None or person is None:
@@ -155,13 +155,13 @@ def _recordings(folder: Path, activities: tuple[str, ...]) -> list[Recording]:
                 hint="trials are dws_1 to jog_16, people 1 to 24: unpack the authors' archive again",
             )
         if activity in activities:
-            found.append(Recording(activity, PEOPLE.index(person[1]), number, _signal(path)))
-    if not found:
+            recordings.append(PhoneRecording(activity, PEOPLE.index(person[1]), number, _signal(path)))
+    if not recordings:
         raise DataUnavailable(
             f"{folder} holds no recordings such as dws_1/sub_1.csv",
             hint="unpack the authors' A_DeviceMotion_data.zip, so that dws_1 lies in this folder",
         )
-    return found
+    return recordings
 
 
 def _signal(path: Path) -> NDArray[np.float32]:
@@ -184,13 +184,13 @@ def _signal(path: Path) -> NDArray[np.float32]:
 
 
 def _genders(path: Path) -> Mapping[int, int]:
-    """By person (0 to 23): 0 for a woman, 1 for a man, as the authors' table has it."""
+    """Gender by person (0 to 23): 0 for a woman, 1 for a man, as in the authors' table."""
     try:
         columns, *lines = [line.split(",") for line in path.read_text(encoding="ascii").split()]
         code, gender = columns.index("code"), columns.index("gender")
-        found = {PEOPLE.index(line[code]): ("0", "1").index(line[gender]) for line in lines}
+        genders = {PEOPLE.index(line[code]): ("0", "1").index(line[gender]) for line in lines}
     except (OSError, ValueError, IndexError) as broken:
         raise DataUnavailable(
             f"{path} does not say code (1 to 24) and gender (0 or 1) of each person: {broken}", hint=AGAIN
         ) from broken
-    return found
+    return genders

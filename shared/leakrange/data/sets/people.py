@@ -26,8 +26,8 @@ class People(DataSet):
 
     The data seed casts them: 489 members, on whom a teacher is trained, 100 outsiders, 20 people whom a
     student learns to recognise, 282 of the public. The members' pictures are the training images (with the
-    share for ``validation`` out of them), all others test images; attribute ``role`` tells them apart. Give a
-    share of 0 for ``auxiliary``: the public is there for that.
+    share for ``validation`` out of them), all others test images; attribute ``role`` distinguishes them. Give
+    a share of 0 for ``auxiliary``, since the public serves for that.
     """
 
     name = "people"
@@ -49,7 +49,7 @@ class People(DataSet):
 
     @classmethod
     def available(cls) -> str | None:
-        """None where both files are there."""
+        """None where both files exist."""
         return CelebASub.available() or LFW.available()
 
     @classmethod

@@ -16,11 +16,11 @@ __all__ = ["SynthMotion"]
 STEPS = 64
 RATE = 32.0
 LEVEL = 1 / 64
-"""To which accelerations are rounded, as a sensor does."""
+"""Step to which accelerations are rounded, as a sensor does."""
 TEMPO = np.array([0.5, 1.5, 2.5, 4.0])
-"""Of an activity, in Hz."""
+"""Tempo of each activity, in Hz."""
 SHARPNESS = np.array([0.0, 0.6])
-"""Of a gait: how strong the second harmonic is."""
+"""Strength of the second harmonic for each gait."""
 NOISE = 0.25
 
 
@@ -50,7 +50,7 @@ class SynthMotion(DataSet):
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """Their labels; nothing is drawn."""
+        """The labels of these series; nothing is drawn."""
         return Outline(labels=_labels(spec))
 
 
@@ -65,7 +65,7 @@ def _labels(spec: DataSpec) -> dict[str, NDArray[np.int64]]:
 
 
 def _drawn(labels: dict[str, NDArray[np.int64]], seed: int) -> NDArray[np.float32]:
-    """(N, `STEPS`, 3)."""
+    """The series, (N, `STEPS`, 3)."""
     rng = stream(seed, "synthmotion waves")
     count = len(labels["activity"])
     phase, tempo, strength = (rng.random((count, 1)) for _ in range(3))

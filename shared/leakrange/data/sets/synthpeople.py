@@ -17,7 +17,7 @@ __all__ = ["SynthPeople"]
 
 CASTING = Casting(students=10, outsiders=60, public=60, plenty=10)
 FIXED = FACE_ATTRIBUTES["facial-hair"]
-"""In the place of gender: an attribute that belongs to the person."""
+"""Attribute of the person in the place of gender."""
 
 
 @datasets.register("synthpeople")

@@ -27,17 +27,17 @@ COLUMNS = (
 )
 """Hours of a week, less their mean."""
 LEVEL = 1 / 64
-"""To which hours are rounded, as a diary does."""
+"""Step to which hours are rounded, as a diary does."""
 MIX = np.array(
     [
         [1.0, 0.9, 0.8, 0.0, 0.1, 0.5, 0.0, 0.0, 0.2, 0.4],
         [0.0, 0.3, 0.5, 1.0, 0.7, 0.0, 0.2, 0.4, 0.0, 0.0],
     ]
 )
-"""How much a row's ambition and its calm say of each column."""
+"""Weights of a row's ambition and of its calm in each column."""
 GROUP = np.array([0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.9, 0.8, 0.0, 0.0])
 HOME = np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 0.9, 0.8])
-"""How far the groups, and neighbouring homes, lie apart in each column, halved."""
+"""Half the distance of the groups, and of neighbouring homes, in each column."""
 NOISE = 0.6
 
 
@@ -70,7 +70,7 @@ class SynthTable(DataSet):
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """Their labels; no row is drawn."""
+        """The labels of these rows; no row is drawn."""
         return Outline(labels=_labels(spec))
 
 

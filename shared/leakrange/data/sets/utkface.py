@@ -25,8 +25,8 @@ RACES = ("White", "Black", "Asian", "Indian", "Other")
 AGE_BOUNDS: Mapping[int, tuple[int, ...]] = MappingProxyType(
     {2: (30,), 3: (20, 35), 4: (21, 29, 45), 5: (19, 26, 34, 49)}
 )
-"""Table 10: number of classes to the last year of each class but the last. (Its "30 > a" must read "30 < a".)
-"""
+"""Table 10: by the number of classes, the last year of each class but the last. (Its "30 > a" must read "30 <
+a".)"""
 
 RACE_CLASSES: Mapping[int, tuple[tuple[str, ...], ...]] = MappingProxyType(
     {
@@ -36,7 +36,7 @@ RACE_CLASSES: Mapping[int, tuple[tuple[str, ...], ...]] = MappingProxyType(
         5: (("White",), ("Black",), ("Asian",), ("Indian",), ("Other",)),
     }
 )
-"""Table 11: number of classes to the races of each."""
+"""Table 11: by the number of classes, the races of each."""
 
 
 def _age_names(bounds: tuple[int, ...]) -> tuple[str, ...]:

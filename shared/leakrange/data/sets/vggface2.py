@@ -26,7 +26,8 @@ METADATA = "identity_meta.csv"
 PARTS = ("train", "test")
 CASTING = Casting(students=20, outsiders=100, public=280)
 PEOPLE = 900
-"""Drawn of the 9,131: with thirty pictures each they take 330 MB at 64 pixels, 2 GB at 160."""
+"""Number of people drawn of the 9,131: with thirty pictures each they take 330 MB at 64 pixels, 2 GB at
+160."""
 GENDERS = ("female", "male")
 
 
@@ -34,12 +35,12 @@ GENDERS = ("female", "male")
 class VGGFace2(DataSet):
     """900 people of VGGFace2, at most thirty pictures of each, the square in the middle of each picture.
 
-    The original folders lie in ``$LEAKRANGE_DATA/vggface2``: ``train/n000002/0001_01.jpg`` and so on, the
-    like in ``test``, and, if genders are to be known, ``identity_meta.csv``. One of ``train`` and ``test``
-    will do. The data seed draws the people and casts them: 500 members, on whom a teacher is trained, 100
-    outsiders, 20 people whom a student learns to recognise (ten of either gender, where it is known), 280 of
-    the public; where fewer people are there, members are missing first. As in `people` the members' pictures
-    are the training images, all others test images; give a share of 0 for ``auxiliary``.
+    The original folders lie in ``$LEAKRANGE_DATA/vggface2``: ``train/n000002/0001_01.jpg`` and so on,
+    likewise in ``test``, and, if genders are to be known, ``identity_meta.csv``. One of ``train`` and
+    ``test`` is enough. The data seed draws the people and casts them: 500 members, on whom a teacher is
+    trained, 100 outsiders, 20 people whom a student learns to recognise (ten of either gender, where it is
+    known), 280 of the public; with fewer people, members are missing first. As in `people` the members'
+    pictures are the training images, all others test images; give a share of 0 for ``auxiliary``.
     """
 
     name = "vggface2"
@@ -86,30 +87,30 @@ class VGGFace2(DataSet):
         root = data_folder(FOLDER)
         if root is None:
             raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
-        known = _genders(root / METADATA)
-        own = {
-            "gender": lambda path: known.get(path.parent.name, -1),
+        genders = _genders(root / METADATA)
+        classes = {
+            "gender": lambda path: genders.get(path.parent.name, -1),
             "part": lambda path: PARTS.index(path.parent.parent.name),
         }
-        notes = () if known else (f"without {METADATA}: nobody's gender is known",)
+        notes = () if genders else (f"without {METADATA}: nobody's gender is known",)
         size = spec.size or cls.spec.shape[0]
         return cast_content(
-            _folders(root), PEOPLE, CASTING, spec, size, own, by_gender=bool(known), notes=notes
+            _folders(root), PEOPLE, CASTING, spec, size, classes, by_gender=bool(genders), notes=notes
         )
 
 
 def _folders(root: Path) -> dict[str, list[Path]]:
-    """Everybody's folders; who is in both parts of a copy is one person all the same."""
-    found: dict[str, list[Path]] = {}
+    """Everybody's folders; a person in both parts of a copy is one person all the same."""
+    folders: dict[str, list[Path]] = {}
     for part in PARTS:
         if (root / part).is_dir():
             for name, folder in person_folders(root / part).items():
-                found.setdefault(name, []).append(folder)
-    return found
+                folders.setdefault(name, []).append(folder)
+    return folders
 
 
 def _genders(path: Path) -> Mapping[str, int]:
-    """0 female, 1 male, by person; nobody's where there is no such file."""
+    """Gender by person: 0 female, 1 male; empty where there is no such file."""
     if not path.exists():
         return {}
     lines = text_lines(path)
@@ -122,20 +123,20 @@ def _genders(path: Path) -> Mapping[str, int]:
     # Counted from the right, since names hold commas.
     column = header.index("Gender") - len(header)
     codes = {"f": 0, "m": 1}
-    found: dict[str, int] = {}
+    genders: dict[str, int] = {}
     for number, line in enumerate(lines[1:], start=2):
         fields = _fields(line)
         if fields == [""]:
             continue
         code = codes.get(fields[column]) if len(fields) >= len(header) else None
-        if code is None or found.setdefault(fields[0], code) != code:
+        if code is None or genders.setdefault(fields[0], code) != code:
             raise DataUnavailable(
                 f"{path}, line {number}: {line!r} does not say once whether {fields[0]} is 'f' or 'm'",
                 hint="mend or delete the line, or download the file again",
             )
-    return found
+    return genders
 
 
 def _fields(line: str) -> list[str]:
-    """Without the comma with which some copies end each line."""
+    """The fields of a line, without the comma with which some copies end each line."""
     return [field.strip() for field in line.rstrip(", ").split(",")]

@@ -1,4 +1,5 @@
-"""The games that devices play when they learn an extractor together: who helps it, and who is against it."""
+"""The games that devices play when they learn an extractor together: nets that help it, and one against
+it."""
 
 from __future__ import annotations
 
@@ -7,4 +8,4 @@ from typing import Literal
 __all__ = ["CriticSize"]
 
 CriticSize = Literal["small", "paper"]
-"""Which of the nets that devices keep: see `leakrange.defences.games.critics`."""
+"""Size of the nets that devices keep: see `leakrange.defences.games.critics`."""

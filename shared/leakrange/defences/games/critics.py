@@ -15,23 +15,23 @@ from leakrange.defences.games.game import Sizes
 __all__ = ["Critic", "adversary", "mutual_information"]
 
 HIDDEN, SIDE = 128, 8
-"""Of the small critic: values between its layers, and the side of the pictures that it sees."""
+"""The small critic's number of values between its layers, and the side of the pictures that it sees."""
 TABLE = (16, 32, 128, 128, *(256,) * 3, *(512,) * 6, 4096, 512)
 """Of the paper's critic for tables: its linear layers before the last."""
 MAPS = ((16,), (32,), (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
-"""Of the paper's critic for pictures: convolutions between poolings."""
+"""Convolutions between the poolings of the paper's critic for pictures."""
 BLOCKS = ((256,) * 3, (512,) * 3, (512,) * 3)
-"""Of the paper's adversary for pictures."""
+"""Convolutions between the poolings of the paper's adversary for pictures."""
 
 
 def adversary(sizes: Sizes, size: CriticSize) -> nn.Module:
     """The privacy protection network g: features (B, N) to logits of the private attribute.
 
     "paper": Table 3, which for pictures needs the features of `leakrange.nets.architectures.tappfl_conv`.
-    "small": the same for tables; for pictures what the paper has for tables. Raises `ValueError` for features
-    that are no square maps.
+    "small": the same for tables; for pictures it is the paper's net for tables. Raises `ValueError` for
+    features that are no square maps.
     """
-    if size == "small" or sizes.spec.encoding != "picture":
+    if size == "small" or len(sizes.spec.sides) < 2:
         return _linear([sizes.features, 64, 128, 128, sizes.private])
     channels, side = _maps(sizes)
     layers: list[nn.Module] = [nn.Unflatten(1, (channels, side, side))]
@@ -45,21 +45,22 @@ class Critic(nn.Module):
     the private attribute; high for pairs that belong together.
 
     "small": the three side by side, 128 hidden values, one output; a picture is averaged to 8×8 pixels.
-    "paper": Table 3; of a picture the features are maps that are brought to the picture's size, and classes
-    are maps of zeros and ones.
+    "paper": Table 3; for a picture the features are maps, scaled to the picture's size, and classes are maps
+    of zeros and ones.
     """
 
     def __init__(self, sizes: Sizes, size: CriticSize) -> None:
         super().__init__()
         self.classes = sizes.private
-        self.shrunk = size == "small" and sizes.spec.encoding == "picture"
-        self.maps = _maps(sizes) if size == "paper" and sizes.spec.encoding == "picture" else None
+        flat = len(sizes.spec.sides) < 2
+        self.shrunk = size == "small" and not flat
+        self.maps = _maps(sizes) if size == "paper" and not flat else None
         if self.maps is not None:
             side = sizes.spec.shape[0]
             before = sizes.spec.shape[2] + self.maps[0] + sizes.private
-            flat = MAPS[-1][-1] * max(1, side // 2 ** len(MAPS)) ** 2
+            values = MAPS[-1][-1] * max(1, side // 2 ** len(MAPS)) ** 2
             self.net: nn.Module = nn.Sequential(
-                *_convolutions(before, MAPS), nn.Flatten(), _linear([flat, 4096, 512, 1])
+                *_convolutions(before, MAPS), nn.Flatten(), _linear([values, 4096, 512, 1])
             )
         else:
             values = SIDE * SIDE * sizes.spec.shape[2] if self.shrunk else math.prod(sizes.spec.shape)
@@ -67,29 +68,29 @@ class Critic(nn.Module):
             self.net = _linear([inputs, *(TABLE if size == "paper" else (HIDDEN,)), 1])
 
     def forward(self, samples: Tensor, features: Tensor, private: Tensor) -> Tensor:
-        """Samples (B, ...), features (B, N) and classes (B,) to (B,)."""
-        known = torch.arange(self.classes, device=private.device)
-        classes = (private[:, None] == known).to(features.dtype)  # one_hot looks at values: no vmap over it
+        """Score samples (B, ...) with features (B, N) and classes (B,): (B,)."""
+        numbers = torch.arange(self.classes, device=private.device)
+        classes = (private[:, None] == numbers).to(features.dtype)  # one_hot looks at values: no vmap over it
         if self.maps is None:
             if self.shrunk:
                 samples = adaptive_avg_pool2d(samples, SIDE)
-            whole = torch.cat([samples.flatten(1), features, classes], dim=1)
+            joined = torch.cat([samples.flatten(1), features, classes], dim=1)
         else:
             channels, side = self.maps
-            shown = interpolate(features.reshape(-1, channels, side, side), size=samples.shape[-2:])
+            maps = interpolate(features.reshape(-1, channels, side, side), size=samples.shape[-2:])
             planes = classes[:, :, None, None].expand(-1, -1, *samples.shape[-2:])
-            whole = torch.cat([samples, shown, planes], dim=1)
-        scores: Tensor = self.net(whole).squeeze(1)
+            joined = torch.cat([samples, maps, planes], dim=1)
+        scores: Tensor = self.net(joined).squeeze(1)
         return scores
 
 
-def mutual_information(joint: Tensor, apart: Tensor) -> Tensor:
-    """The Jensen-Shannon estimate of mutual information (Hjelm et al. 2019) by a critic's scores of pairs
-    that belong together (B,), and of pairs that do not (B,): -E sp(-joint) - E sp(apart), at most 0, with
-    sp the softplus. TAPPFL's JSD loss is its negative."""
+def mutual_information(matched: Tensor, mixed: Tensor) -> Tensor:
+    """The Jensen-Shannon estimate of mutual information (Hjelm et al. 2019) by a critic's scores of
+    ``matched`` pairs, which belong together (B,), and of ``mixed`` ones, which do not (B,): -E sp(-matched) -
+    E sp(mixed), at most 0, with sp the softplus. TAPPFL's JSD loss is its negative."""
     from torch.nn.functional import softplus
 
-    return -softplus(-joint).mean() - softplus(apart).mean()
+    return -softplus(-matched).mean() - softplus(mixed).mean()
 
 
 def _linear(sizes: list[int]) -> nn.Module:
@@ -100,8 +101,8 @@ def _linear(sizes: list[int]) -> nn.Module:
 
 
 def _convolutions(before: int, blocks: tuple[tuple[int, ...], ...]) -> list[nn.Module]:
-    """Blocks of convolutions 3×3 with ReLU, each block with a max pooling behind it; a map of one value stays
-    one."""
+    """Blocks of convolutions 3×3 with ReLU, each followed by a max pooling; a map of one value is not pooled
+    further."""
     layers: list[nn.Module] = []
     for block in blocks:
         for after in block:

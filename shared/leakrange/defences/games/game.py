@@ -1,4 +1,4 @@
-"""What a device trains beside the extractor: nets that help it, and one that it is trained against."""
+"""The nets that a device trains beside the extractor: some help it, and it is trained against one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Batch", "Game", "Sizes"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What nets are built for: samples of ``spec``, feature vectors of so many ``features``, so many classes
-    of the ``private`` attribute, and of each of the ``useful`` ones."""
+    """Sizes that nets are built for: samples of ``spec``, feature vectors of length ``features``, and the
+    numbers of classes of the ``private`` attribute and of each of the ``useful`` ones."""
 
     spec: SampleSpec
     features: int
@@ -26,8 +26,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Batch:
-    """``samples`` as nets take them (B, ...), of each the class of the ``private`` attribute (B,) and of the
-    ``useful`` ones (B, A); ``others`` (B, ...) are independent samples of the same device."""
+    """A batch of ``samples`` as nets take them (B, ...), with the class of the ``private`` attribute (B,) and
+    of the ``useful`` ones (B, A) for each; ``others`` (B, ...) are independent samples of the same device."""
 
     samples: Tensor
     private: Tensor
@@ -35,7 +35,7 @@ class Batch:
     others: Tensor
 
     def columns(self, begin: int = 0, end: int | None = None) -> tuple[Tensor, ...]:
-        """All four, of the samples from ``begin`` up to ``end``."""
+        """All four columns, of the samples from ``begin`` up to ``end``."""
         return tuple(each[begin:end] for each in (self.samples, self.private, self.useful, self.others))
 
 
@@ -43,8 +43,8 @@ class Game(nn.Module, ABC):
     """The nets that one device keeps to itself.
 
     The ``adversary`` infers the private attribute from features (B, N): the extractor is trained against it,
-    with weight ``against``. What ``keeps`` the features useful is trained with the extractor, with weight
-    ``1 - against``. In a pretraining the weight is 0.
+    with weight ``against``. The loss `keeping`, which keeps the features useful, is trained with the
+    extractor, with weight ``1 - against``. In a pretraining the weight ``against`` is 0.
     """
 
     def __init__(self, adversary: nn.Module, against: float) -> None:
@@ -57,18 +57,17 @@ class Game(nn.Module, ABC):
         return cross_entropy(self.adversary(features), batch.private)
 
     def revealing(self, features: Tensor, batch: Batch, inferring: Tensor) -> Tensor:  # noqa: ARG002
-        """What the extractor makes as small as it can, so that the private attribute stays hidden: the
-        adversary's loss with the other sign."""
+        """The loss that the extractor makes small so that the private attribute stays hidden: the adversary's
+        loss with the other sign."""
         return -inferring
 
     def forward(self, features: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The losses of a batch: of the adversary, of what keeps the features useful, and what the
-        extractor makes small so that the attribute stays hidden. `torch.vmap` goes over it: no loss may
-        depend on values by branches or by shapes."""
+        """The losses of a batch: `inferring`, `keeping` and `revealing`. `torch.vmap` goes over it: no loss
+        may depend on values by branches or by shapes."""
         inferring = self.inferring(features, batch)
         revealing = self.revealing(features, batch, inferring)
         return inferring, self.keeping(features, batch), revealing
 
     @abstractmethod
     def keeping(self, features: Tensor, batch: Batch) -> Tensor:
-        """The loss of what keeps the features useful: the extractor makes it small as well."""
+        """The loss that keeps the features useful: the extractor makes it small as well."""

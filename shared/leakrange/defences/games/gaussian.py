@@ -1,4 +1,4 @@
-"""DPFE's game: what features tell of the private attribute, taken from variances."""
+"""DPFE's game: the information of features about the private attribute, estimated from variances."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FLOOR = 1e-3
 
 class GaussianGame(TaskGame):
     """The extractor is trained against `gaussian_information`. The adversary learns to infer the private
-    attribute from the features as they come, and tells how well that goes; the extractor does not feel it.
-    """
+    attribute from the finished features, and shows how well that goes; the extractor gets no gradient from
+    it."""
 
     def __init__(self, sizes: Sizes, against: float, size: CriticSize) -> None:
         super().__init__(sizes, against, size)
@@ -32,14 +32,14 @@ class GaussianGame(TaskGame):
 
 
 def gaussian_information(features: Tensor, private: Tensor, classes: int, floor: float = FLOOR) -> Tensor:
-    """An estimate of I(r; u) in nats for features r (B, N) and u (B,) of so many ``classes``, as if
-    each feature were Gaussian, given the class and at large, and independent of the others:
-    ½·Σ log var(r) - Σ_u p(u)·½·Σ log var(r|u).
+    """An estimate of I(r; u) in nats for features r (B, N) and u (B,) of so many ``classes``, as if each
+    feature were Gaussian, given the class and at large, and independent of the others: ½·Σ log var(r) - Σ_u
+    p(u)·½·Σ log var(r|u).
 
     ``floor`` is added to every variance, so that a constant feature counts nothing. A class with fewer than
     two samples has no variance and is left out, as if the batch did not hold it; with fewer than two other
-    classes the estimate is 0. Few samples of a class make it too high. It can also exceed the entropy of u,
-    which I(r; u) cannot.
+    classes the estimate is 0. With few samples of a class it is too high. It can also exceed the entropy of
+    u, which I(r; u) cannot.
     """
     member = (private[:, None] == torch.arange(classes, device=private.device)).to(features.dtype)
     member = member * (member.sum(dim=0) > 1)
@@ -52,7 +52,7 @@ def gaussian_information(features: Tensor, private: Tensor, classes: int, floor:
 
 
 def _log_variances(features: Tensor, weights: Tensor, floor: float) -> Tensor:
-    """Of the features (B, N) of samples whose weight (B,) is 1, and not 0."""
+    """Sum of the log-variances of the features (B, N), over the samples whose weight (B,) is 1 and not 0."""
     shares = (weights / weights.sum().clamp(min=1.0))[:, None]
-    apart = features - (shares * features).sum(dim=0)
-    return torch.log((shares * apart.square()).sum(dim=0) + floor).sum()
+    deviations = features - (shares * features).sum(dim=0)
+    return torch.log((shares * deviations.square()).sum(dim=0) + floor).sum()

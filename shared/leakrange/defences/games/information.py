@@ -1,4 +1,4 @@
-"""TAPPFL's game: features that tell the most of the sample, given the private attribute."""
+"""TAPPFL's game: features with the most information about the sample, given the private attribute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InformationGame(Game):
         self.critic = Critic(sizes, size)
 
     def keeping(self, features: Tensor, batch: Batch) -> Tensor:
-        """The JSD loss: pairs that do not belong together are made with independent samples."""
-        shown, classes = features.repeat(2, 1), batch.private.repeat(2)
-        joint, apart = self.critic(torch.cat([batch.samples, batch.others]), shown, classes).chunk(2)
-        return -mutual_information(joint, apart)
+        """The JSD loss. Pairs that do not belong together are made with independent samples."""
+        repeated, classes = features.repeat(2, 1), batch.private.repeat(2)
+        matched, mixed = self.critic(torch.cat([batch.samples, batch.others]), repeated, classes).chunk(2)
+        return -mutual_information(matched, mixed)

@@ -13,7 +13,7 @@ from leakrange.defences.games.game import Batch, Game, Sizes
 __all__ = ["TaskGame"]
 
 HIDDEN = 64
-"""Of each head."""
+"""Values between the layers of each head."""
 
 
 class TaskGame(Game):
@@ -29,7 +29,7 @@ class TaskGame(Game):
         )
 
     def keeping(self, features: Tensor, batch: Batch) -> Tensor:
-        """The cross-entropies of the heads, in nats; their sum."""
+        """The sum of the cross-entropies of the heads, in nats."""
         losses = [
             cross_entropy(head(features), batch.useful[:, place]) for place, head in enumerate(self.heads)
         ]

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.translating import Keeping, Seen, Translation
+from leakrange.defences.input.translating import Keeping, Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +17,7 @@ __all__ = ["Adv", "AdvParameters"]
 
 
 class AdvParameters(Keeping):
-    """``weight``: λ. ``budget``: k, how many nats the adversary may learn of each private attribute. Both
+    """``weight``: λ. ``budget``: k, the nats that the adversary may learn of each private attribute. Both
     defaults are ours."""
 
     weight: Annotated[float, Field(ge=0.0, le=1e3)] = 10.0
@@ -38,11 +38,13 @@ class Adv(Translation[AdvParameters]):
     equation = "Σ H(u|x') + λ Σ max(0, KL(p(s|x') ‖ p(s)) − k)²"
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
         from leakrange.defences.translation.losses import divergence
 
-        given = self.parameters
-        told = [divergence(logits, prior) for logits, _, prior in seen.guesses()]
-        above = sum(((each - given.budget).clamp(min=0.0).square() for each in told), seen.nothing())
-        return {"useful": seen.useless(), "private": given.weight * above}
+        parameters = self.parameters
+        divergences = [divergence(logits, prior) for logits, _, prior in batch.guesses()]
+        above = sum(
+            ((each - parameters.budget).clamp(min=0.0).square() for each in divergences), batch.nothing()
+        )
+        return {"useful": batch.useless(), "private": parameters.weight * above}

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.translating import Keeping, Seen, Translation
+from leakrange.defences.input.translating import Keeping, Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,9 +35,9 @@ class Bdq(Translation[BdqParameters]):
     equation = "Σ H(u|x') − α Σ H(p(·|x'))"
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
         from leakrange.providers.losses import entropy
 
-        doubt = sum((entropy(logits.softmax(1)).mean() for logits, _, _ in seen.guesses()), seen.nothing())
-        return {"useful": seen.useless(), "private": -self.parameters.weight * doubt}
+        doubt = sum((entropy(logits.softmax(1)).mean() for logits, _, _ in batch.guesses()), batch.nothing())
+        return {"useful": batch.useless(), "private": -self.parameters.weight * doubt}

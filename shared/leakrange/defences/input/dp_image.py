@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import ObfuscatorParameters
-from leakrange.defences.input.translating import Seen, Translation
+from leakrange.defences.input.translating import Observation, Translation
 from leakrange.defences.trained import DefenceConfig
 from leakrange.wire.samples import SampleSpec
 
@@ -24,8 +24,8 @@ __all__ = ["DpImage", "DpImageParameters"]
 
 
 class DpImageParameters(ObfuscatorParameters):
-    """``epsilon``: ε of a picture against any other. ``latent``: d, how many numbers stand for a picture,
-    ours. Attributes are judged, and teach it nothing."""
+    """``epsilon``: ε of a picture against any other. ``latent``: d, the count of numbers that encode a
+    picture; its default is ours. The attributes only serve to judge it, and teach it nothing."""
 
     epsilon: Annotated[float, Field(gt=0.0, le=1e9)]
     latent: Annotated[int, Field(ge=1, le=4096)] = 64
@@ -40,7 +40,6 @@ class DpImage(Translation[DpImageParameters]):
     name = "dp-image"
     encodings = ("picture",)
     noisy = True
-    encodings = ("picture",)
     Parameters = DpImageParameters
     summary = "draw the picture anew from a latent vector with Laplace noise"
     paper = "Xue et al. 2021 (DP-Image)"
@@ -49,7 +48,7 @@ class DpImage(Translation[DpImageParameters]):
     @classmethod
     @override
     def build(cls, parameters: Any, config: DefenceConfig) -> Autoencoder:
-        """See `TrainedInputDefence.build`. Raises `ValueError` for what is no picture."""
+        """See `TrainedInputDefence.build`. Raises `ValueError` for samples that are no pictures."""
         from leakrange.defences.translation.net import Autoencoder
 
         if reason := cls.misfit(config.input):
@@ -59,11 +58,11 @@ class DpImage(Translation[DpImageParameters]):
     @override
     def noise(self, count: int, spec: SampleSpec, draw: np.random.Generator) -> NDArray[np.float32]:
         """Laplace noise (count, latent)."""
-        given = self.parameters
-        drawn = draw.laplace(scale=2.0 * given.latent / given.epsilon, size=(count, given.latent))
-        return drawn.astype(np.float32)
+        parameters = self.parameters
+        scale = 2.0 * parameters.latent / parameters.epsilon
+        return draw.laplace(scale=scale, size=(count, parameters.latent)).astype(np.float32)
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
-        return {"distortion": seen.distortion()}
+        return {"distortion": batch.distortion()}

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import ObfuscatorParameters
-from leakrange.defences.input.translating import Seen, Translation
+from leakrange.defences.input.translating import Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,9 +18,9 @@ __all__ = ["Gap", "GapParameters"]
 
 
 class GapParameters(ObfuscatorParameters):
-    """``distortion``: D, how much the mean squared error may be, in squared units of what a net is given; .4
-    is that of MaSS's authors for values of deviation 1. ``penalty``: ρ, ours. Useful attributes are judged,
-    and teach it nothing."""
+    """``distortion``: D, the mean squared error that is allowed, in squared units of a net's input; .4 is
+    that of MaSS's authors for values of deviation 1. ``penalty``: ρ, ours. Useful attributes only serve to
+    judge it, and teach it nothing."""
 
     distortion: Annotated[float, Field(gt=0.0, le=1e6)] = 0.4
     penalty: Annotated[float, Field(gt=0.0, le=1e6)] = 100.0
@@ -29,7 +29,7 @@ class GapParameters(ObfuscatorParameters):
 @input_defences.register("gap")
 class Gap(Translation[GapParameters]):
     """−Σ_S H(s|x') + ρ max(0, E‖x' − x‖² − D), by the penalty method (Huang et al. 2018, Generative
-    Adversarial Privacy). T is given noise, as there."""
+    Adversarial Privacy). As in the paper, T is given noise."""
 
     name = "gap"
     noisy = True
@@ -39,8 +39,8 @@ class Gap(Translation[GapParameters]):
     equation = "−Σ H(s|x') + ρ max(0, E‖x' − x‖² − D)"
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
-        given = self.parameters
-        beyond = (seen.distortion() - given.distortion).clamp(min=0.0)
-        return {"private": -seen.mistaken(), "distortion": given.penalty * beyond}
+        parameters = self.parameters
+        beyond = (batch.distortion() - parameters.distortion).clamp(min=0.0)
+        return {"private": -batch.mistaken(), "distortion": parameters.penalty * beyond}

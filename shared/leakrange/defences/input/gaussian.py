@@ -17,15 +17,16 @@ __all__ = ["GaussianInput"]
 
 
 class GaussianInputParameters(Parameters):
-    """``sigma``: the standard deviation, in units of what a net is given: from black to white it is 2, and a
-    column of a table that is scaled to deviation 1 has deviation 1."""
+    """``sigma``: the standard deviation, in units of a net's input: from black to white it is 2, and a column
+    of a table that is scaled to deviation 1 has deviation 1."""
 
     sigma: Annotated[float, Field(gt=0.0, le=1e3)]
 
 
 @input_defences.register("gaussian-input")
 class GaussianInput(InputDefence[GaussianInputParameters]):
-    """Add N(0, sigma²) to each value as a net sees it; what leaves the range of the sample's type is cut."""
+    """Add N(0, sigma²) to each value as a net sees it. Results beyond the range of the sample's type
+    are cut."""
 
     Parameters = GaussianInputParameters
     summary = "add Gaussian noise to the sample, within the range that its values have"

@@ -17,8 +17,8 @@ __all__ = ["LaplaceInput", "LaplaceInputParameters"]
 
 
 class LaplaceInputParameters(Parameters):
-    """``epsilon``: ε of each value by itself. ``sensitivity``: Δ, how far two of its values can lie apart, in
-    units of what a net is given: from black to white it is 2."""
+    """``epsilon``: ε of each value by itself. ``sensitivity``: Δ, the distance between its two farthest
+    values, in units of a net's input: from black to white it is 2."""
 
     epsilon: Annotated[float, Field(gt=0.0, le=1e9)]
     sensitivity: Annotated[float, Field(gt=0.0, le=1e6)] = 2.0
@@ -26,8 +26,8 @@ class LaplaceInputParameters(Parameters):
 
 @input_defences.register("laplace-input")
 class LaplaceInput(InputDefence[LaplaceInputParameters]):
-    """Add Laplace noise of scale Δ/ε to each value as a net sees it; what leaves the range of the sample's
-    type is cut."""
+    """Add Laplace noise of scale Δ/ε to each value as a net sees it. Results beyond the range of the sample's
+    type are cut."""
 
     Parameters = LaplaceInputParameters
     summary = "add Laplace noise to the sample, within the range that its values have"
@@ -39,6 +39,6 @@ class LaplaceInput(InputDefence[LaplaceInputParameters]):
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """See `InputDefence.apply`."""
-        given = self.parameters
-        noise = draw.laplace(scale=given.sensitivity / given.epsilon, size=samples.shape)
+        parameters = self.parameters
+        noise = draw.laplace(scale=parameters.sensitivity / parameters.epsilon, size=samples.shape)
         return spec.nearest(samples + noise * np.asarray(spec.scale))

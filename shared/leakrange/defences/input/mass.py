@@ -1,4 +1,4 @@
-"""MaSS: a translator that hides private attributes up to a margin, keeps useful ones, and all else that it
+"""MaSS: a translator that hides private attributes up to a margin, and keeps useful ones and all else that it
 can."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import ObfuscatorParameters
-from leakrange.defences.input.translating import Seen, Translation
+from leakrange.defences.input.translating import Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,9 +19,9 @@ __all__ = ["Mass", "MassParameters"]
 
 
 class MassParameters(ObfuscatorParameters):
-    """``margin``: m, how many nats of each private attribute may be told; ``kept``: n, what share of the
-    entropy of each useful one has to be. ``general``: μ, and its ``temperature`` τ, of the authors' code. The
-    other defaults are ours, but that both penalties weigh 1."""
+    """``margin``: m, the nats of each private attribute that may leak; ``kept``: n, the share of the entropy
+    of each useful one that has to be kept. ``general``: μ, and its ``temperature`` τ, are those of the
+    authors' code. So is the weight 1 of both penalties; the other defaults are ours."""
 
     margin: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
     kept: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
@@ -45,19 +45,19 @@ class Mass(Translation[MassParameters]):
     equation = "Σ φ(I(x';s) − m) + Σ φ(n − I(x';u)) + μ InfoNCE(x', x)"
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
         from leakrange.defences.translation.losses import entropy, info_nce, information
 
-        given = self.parameters
-        told = [information(*each) for each in seen.guesses()]
-        lost = [given.kept * entropy(each[2]) - information(*each) for each in seen.kept]
-        assert seen.embedding is not None
-        alike = info_nce(seen.embedding(seen.shown), seen.embedding(seen.inputs), given.temperature)
+        parameters = self.parameters
+        private = [information(*each) for each in batch.guesses()]
+        useful = [parameters.kept * entropy(each[2]) - information(*each) for each in batch.kept]
+        assert batch.embedding is not None
+        alike = info_nce(batch.embedding(batch.shown), batch.embedding(batch.inputs), parameters.temperature)
         return {
-            "private": sum((_violation(each - given.margin) for each in told), seen.nothing()),
-            "useful": sum((_violation(each) for each in lost), seen.nothing()),
-            "general": given.general * alike,
+            "private": sum((_violation(each - parameters.margin) for each in private), batch.nothing()),
+            "useful": sum((_violation(each) for each in useful), batch.nothing()),
+            "general": parameters.general * alike,
         }
 
 

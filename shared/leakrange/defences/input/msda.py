@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import ObfuscatorParameters
-from leakrange.defences.input.translating import Seen, Translation
+from leakrange.defences.input.translating import Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,14 +39,14 @@ class Msda(Translation[MsdaParameters]):
     equation = "−β_i Σ [log(1 − p_s) + log(1 − max p)] + β_a Σ H(u|x') + β_d E‖x' − x‖²"
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
         from leakrange.defences.translation.losses import evasion
 
-        given = self.parameters
-        told = sum((evasion(logits, labels) for logits, labels, _ in seen.guesses()), seen.nothing())
+        parameters = self.parameters
+        evasions = sum((evasion(logits, labels) for logits, labels, _ in batch.guesses()), batch.nothing())
         return {
-            "private": given.private_weight * told,
-            "useful": given.useful_weight * seen.useless(),
-            "distortion": given.distortion_weight * seen.distortion(),
+            "private": parameters.private_weight * evasions,
+            "useful": parameters.useful_weight * batch.useless(),
+            "distortion": parameters.distortion_weight * batch.distortion(),
         }

@@ -1,4 +1,4 @@
-"""PPDAR: a translator against an ensemble of adversaries, which begin anew by turns."""
+"""PPDAR: a translator against an ensemble of adversaries, which start anew by turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.translating import Keeping, Seen, Translation
+from leakrange.defences.input.translating import Keeping, Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,8 +17,9 @@ __all__ = ["Ppdar", "PpdarParameters"]
 
 
 class PpdarParameters(Keeping):
-    """``weight``: γ. ``adversaries``: how many there are. ``restart``: after how many epochs the next of them
-    begins anew, but for the last ones, so that all have learnt in the end. The defaults are ours."""
+    """``weight``: γ. ``adversaries``: their number. ``restart``: the epochs after which the next of them
+    starts anew. None restarts in the last epochs, so that all have learnt in the end. The defaults are ours.
+    """
 
     weight: Annotated[float, Field(ge=0.0, le=1e3)] = 1.0
     adversaries: Annotated[int, Field(ge=1, le=16)] = 4
@@ -27,7 +28,7 @@ class PpdarParameters(Keeping):
 
 @input_defences.register("ppdar")
 class Ppdar(Translation[PpdarParameters]):
-    """Σ_U H(u|x') − γ min_k Σ_S H_k(s|x'): against that of K adversaries that does best (Wu et al. 2020,
+    """Σ_U H(u|x') − γ min_k Σ_S H_k(s|x'), against the best of K adversaries (Wu et al. 2020,
     Privacy-Preserving Deep Action Recognition: restarting and ensembles)."""
 
     name = "ppdar"
@@ -41,18 +42,18 @@ class Ppdar(Translation[PpdarParameters]):
         self.adversaries = parameters.adversaries
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
         import torch
 
-        best = torch.stack([seen.mistaken(each) for each in range(self.adversaries)]).min()
-        return {"useful": seen.useless(), "private": -self.parameters.weight * best}
+        best = torch.stack([batch.mistaken(each) for each in range(self.adversaries)]).min()
+        return {"useful": batch.useless(), "private": -self.parameters.weight * best}
 
     @override
     def restarted(self, epoch: int) -> int | None:
         """See `Translation.restarted`."""
-        given = self.parameters
-        turn, between = divmod(epoch, given.restart)
-        if between or epoch > given.epochs - given.restart:
+        parameters = self.parameters
+        turn, between = divmod(epoch, parameters.restart)
+        if between or epoch > parameters.epochs - parameters.restart:
             return None
-        return turn % given.adversaries
+        return turn % parameters.adversaries

@@ -1,4 +1,4 @@
-"""Snow: a share of the pixels is grey."""
+"""Snow: a share of the pixels becomes grey."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ GREY = 127
 
 
 class SnowParameters(Parameters):
-    """``share``: p, the probability of each pixel to be covered."""
+    """``share``: p, the probability that a pixel is covered."""
 
     share: Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 @input_defences.register("snow")
 class Snow(InputDefence[SnowParameters]):
-    """Each pixel becomes grey (127 in all channels) with probability p, so that what a single pixel was is
-    (0, 1 − p)-differentially private (John et al. 2020, Let It Snow)."""
+    """Each pixel becomes grey (127 in all channels) with probability p, so that the value of a single pixel
+    is (0, 1 − p)-differentially private (John et al. 2020, Let It Snow)."""
 
     encodings = ("picture",)
     Parameters = SnowParameters

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.translating import Keeping, Seen, Translation
+from leakrange.defences.input.translating import Keeping, Observation, Translation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,8 +17,8 @@ __all__ = ["Spact", "SpactParameters"]
 
 
 class SpactParameters(Keeping):
-    """``weight``: ω, 1 in the authors' code. ``temperature`` of NT-Xent, and the share of places that are
-    ``masked`` in a view, ours: views are two frames of a film there."""
+    """``weight``: ω, 1 in the authors' code. ``temperature`` is that of NT-Xent, ``masked`` the share of
+    values set to 0 in a view. Masking is ours: in the paper views are two frames of a film."""
 
     weight: Annotated[float, Field(ge=0.0, le=1e3)] = 1.0
     temperature: Annotated[float, Field(gt=0.0, le=10.0)] = 0.1
@@ -28,8 +28,8 @@ class SpactParameters(Keeping):
 @input_defences.register("spact")
 class Spact(Translation[SpactParameters]):
     """Σ_U H(u|x') − ω NT-Xent of two views of each x' (Dave et al. 2022, SPAct: Self-supervised Privacy
-    Preservation for Action Recognition). It knows no private attribute; the adversaries for those are judged,
-    and teach it nothing."""
+    Preservation for Action Recognition). It knows no private attribute; the adversaries for those only serve
+    to judge it, and teach it nothing."""
 
     name = "spact"
     compares = "observers"
@@ -38,20 +38,20 @@ class Spact(Translation[SpactParameters]):
     paper = "Dave et al. 2022 (SPAct)"
     equation = "Σ H(u|x') − ω NT-Xent(x')"
 
-    def contrast(self, seen: Seen) -> Tensor:
+    def contrast(self, batch: Observation) -> Tensor:
         """NT-Xent of two views of each x' of the batch."""
         from leakrange.defences.translation.losses import masked, nt_xent
 
-        assert seen.embedding is not None
-        one, other = (seen.embedding(masked(seen.shown, self.parameters.masked)) for _ in range(2))
-        return nt_xent(one, other, self.parameters.temperature)
+        assert batch.embedding is not None
+        first, second = (batch.embedding(masked(batch.shown, self.parameters.masked)) for _ in range(2))
+        return nt_xent(first, second, self.parameters.temperature)
 
     @override
-    def challenge(self, seen: Seen) -> Tensor:
+    def challenge(self, batch: Observation) -> Tensor:
         """See `Translation.challenge`."""
-        return super().challenge(seen) + self.contrast(seen)
+        return super().challenge(batch) + self.contrast(batch)
 
     @override
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """See `Translation.loss`."""
-        return {"useful": seen.useless(), "private": -self.parameters.weight * self.contrast(seen)}
+        return {"useful": batch.useless(), "private": -self.parameters.weight * self.contrast(batch)}

@@ -1,5 +1,5 @@
-"""PASS: each sample is replaced by one of the protector's own, drawn so that the private attribute cannot be
-told from it, and the useful one can."""
+"""PASS: each sample is replaced by one of the protector's own, drawn so that it tells the useful attribute
+but not the private one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import override
 
 from leakrange.data.samples import Attribute, names
@@ -22,6 +22,7 @@ from leakrange.defences.input.trained import (
     TrainedInputDefence,
 )
 from leakrange.defences.trained import DefenceConfig
+from leakrange.strict import Strict
 from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -39,26 +40,21 @@ Weight = Annotated[float, Field(ge=0.0, le=1e3)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class Weights(BaseModel):
+class Weights(Strict):
     """``useful``: λ, by default N/M; ``general``: μ, by default 0.2·N; for M private and N useful
     attributes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     useful: Weight | None = None
     general: Weight | None = None
 
 
 class PassParameters(ObfuscatorParameters):
-    """``substitutes``: how many training samples are drawn to replace others, at most. ``skew``: for some
-    attributes the shares that their classes have among them, in order, e.g. ``{digit: [0.5, 0.1, …]}``.
-
-    ``synthetic``: substitutes are nobody's sample. Each is drawn from a normal distribution of the training
-    samples of its useful classes, with so many principal components.
-
-    ``embedding`` is the length of f(x) and g(x'), ``temperature`` τ. ``sticky``: a keyed hash of the sample
-    draws its substitute, so that the same sample always gets the same one.
-    """
+    """``substitutes``: the largest number of training samples that are drawn to replace others. ``skew``: for
+    some attributes the shares that their classes have among them, in order, e.g. ``{digit: [0.5, 0.1, …]}``.
+    ``synthetic``: substitutes are nobody's sample; each is drawn from a normal distribution of the training
+    samples of its useful classes, with so many principal components. ``embedding`` is the length of f(x) and
+    g(x'), ``temperature`` τ. ``sticky``: a keyed hash of the sample draws its substitute, so that the same
+    sample always gets the same one."""
 
     weights: Weights = Weights()
     substitutes: Annotated[int, Field(ge=2, le=65_536)] = 4096
@@ -79,16 +75,17 @@ class PassParameters(ObfuscatorParameters):
 
     def resolved(self, private: int, useful: int) -> tuple[float, float]:
         """λ and μ for so many attributes."""
-        given = self.weights
-        lam = useful / private if given.useful is None else given.useful
-        return lam, 0.2 * useful if given.general is None else given.general
+        weights = self.weights
+        lam = useful / private if weights.useful is None else weights.useful
+        return lam, 0.2 * useful if weights.general is None else weights.general
 
 
 @input_defences.register("pass")
 class Pass(TrainedInputDefence[PassParameters]):
     """Draw a substitute for each sample, by the similarity of learned embeddings (Algorithm 2).
 
-    What leaves is a training sample of somebody, or ``synthetic``: of the range and form that samples have.
+    A training sample of somebody leaves the device, or a ``synthetic`` one of the range and form that samples
+    have.
     """
 
     name = "pass"
@@ -102,13 +99,13 @@ class Pass(TrainedInputDefence[PassParameters]):
     @property
     @override
     def deterministic(self) -> bool:
-        """Whether it is sticky: else the substitute is drawn for each upload."""
+        """Whether it is sticky. Without that a substitute is drawn for each upload."""
         return self.parameters.sticky
 
     @property
     @override
     def keyed(self) -> bool:
-        """Where it is sticky."""
+        """Whether it is sticky, since the keyed hash needs a key."""
         return self.parameters.sticky
 
     @override
@@ -122,7 +119,7 @@ class Pass(TrainedInputDefence[PassParameters]):
     @classmethod
     @override
     def build(cls, parameters: Any, config: DefenceConfig) -> Substitution:
-        """See `TrainedInputDefence.build`; ``size`` says how many ``substitutes`` there are."""
+        """See `TrainedInputDefence.build`; ``size`` holds the number of ``substitutes``."""
         from leakrange.defences.substitutes.net import Substitution
         from leakrange.nets import nets
 
@@ -141,21 +138,21 @@ class Pass(TrainedInputDefence[PassParameters]):
     def obfuscate(
         self, module: Any, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator
     ) -> NDArray[Any]:
-        """A substitute for each sample, of which the given ones tell nothing but its probabilities."""
-        found: NDArray[Any] = module.substituted(samples, self._uniform(samples, draw))
-        return found
+        """Draw a substitute for each sample. It depends on the sample only by its probability."""
+        substitutes: NDArray[Any] = module.substituted(samples, self._uniform(samples, draw))
+        return substitutes
 
     def _uniform(self, samples: NDArray[Any], draw: np.random.Generator) -> NDArray[np.float64]:
-        """A number of [0, 1) for each sample (B,); of sticky ones, a keyed hash of the sample, so that nobody
-        without the key can tell which substitute is drawn."""
+        """A number of [0, 1) for each sample (B,). With ``sticky`` it is a keyed hash of the sample, so that
+        nobody without the key can tell which substitute is drawn."""
         if not self.parameters.sticky:
             return draw.random(len(samples))
-        begun = hashlib.blake2b(
+        keyed = hashlib.blake2b(
             str(self.parameters.artifact).encode(), key=self._key[:64], digest_size=8, person=b"sticky-sample"
         )
-        digests = b"".join(digest_each(begun, (np.ascontiguousarray(each).data for each in samples)))
-        whole = np.frombuffer(digests, dtype="<u8") >> np.uint64(11)
-        return whole.astype(np.float64) * 2.0**-53
+        digests = b"".join(digest_each(keyed, (np.ascontiguousarray(each).data for each in samples)))
+        words = np.frombuffer(digests, dtype="<u8") >> np.uint64(11)
+        return words.astype(np.float64) * 2.0**-53
 
 
 class SubstitutionTraining(ObfuscatorTraining):
@@ -185,8 +182,9 @@ class SubstitutionTraining(ObfuscatorTraining):
         if parameters.synthetic is not None:
             self._synthesise(useful, parameters.synthetic)
         self.labels = lessons.target[self.chosen]
-        known = useful if parameters.synthetic is not None else private | useful
-        self.theirs = {name: labels[self.chosen] for name, labels in known.items()}
+        # A synthetic substitute has the useful classes it was drawn for, and no private class.
+        labelled = useful if parameters.synthetic is not None else private | useful
+        self.substitute_labels = {name: labels[self.chosen] for name, labels in labelled.items()}
         self.weights = parameters.resolved(len(private), len(useful))
         self.constant = loss_constant(useful, len(private), len(self.chosen), *self.weights)
         self.estimates = estimates(private, useful, lessons.inputs.cpu().numpy())
@@ -195,7 +193,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         self._steps = 0
 
     def _synthesise(self, useful: Mapping[str, NDArray[np.int64]], rank: int) -> None:
-        """Put draws in the places of the chosen samples; their sources are all samples of their classes."""
+        """Replace the chosen samples by draws; their sources are all samples of their classes."""
         import torch
 
         from leakrange.data.splits import stream
@@ -216,7 +214,7 @@ class SubstitutionTraining(ObfuscatorTraining):
 
     @override
     def optimisers(self) -> tuple[Optimiser, ...]:
-        """One, of f and g."""
+        """The one optimiser, of f and g."""
         return (self.optimiser,)
 
     @override
@@ -232,7 +230,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         kept = zip(target.T, self.labels.T, self.task.useful.values(), strict=True)
         terms = {
             "private": sum((private_loss(log_p, labels, of) for labels, of in hidden), zero),
-            "useful": sum((useful_loss(log_p, labels, theirs, of) for labels, theirs, of in kept), zero),
+            "useful": sum((useful_loss(log_p, labels, others, of) for labels, others, of in kept), zero),
             "general": general_loss(log_p),
         }
         lam, mu = self.weights
@@ -243,28 +241,29 @@ class SubstitutionTraining(ObfuscatorTraining):
 
     @override
     def entry(self, loss: float) -> dict[str, float]:
-        """The mean of each term, and what L is at most (``bound``, Theorem 4.1); in nats."""
-        found = {name: float(total) / self._steps for name, total in self._sums.items()}
+        """The mean of each term, and the upper bound of L (``bound``, Theorem 4.1); in nats."""
+        means = {name: float(total) / self._steps for name, total in self._sums.items()}
         self._sums, self._steps = {}, 0
-        return found if self.constant is None else found | {"bound": loss + self.constant}
+        return means if self.constant is None else means | {"bound": loss + self.constant}
 
     @override
     def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:
         """Figures by split: H(X'|X), H(X'), and how often a substitute has the sample's class of a useful
         attribute.
 
-        ``classes``, of the last split: with which probability a sample's class (row) meets each class of its
-        substitute; of private attributes only where substitutes are samples, whose classes are known.
+        ``classes``, of the last split: the probability that a sample's class (row) meets each class of its
+        substitute; for private attributes only where substitutes are samples, whose classes are known.
 
-        What substitutes tell of each private attribute, by split: I(X'; S), the worst γ and its δ, and δ
-        over samples (Appendix B), all in nats. f and g were made to tell little of the training samples: for
-        users the held-out ones speak, from which counting tells too much rather than too little. The record
-        has the estimates from before the training, and the places of the samples that substitutes are, or
-        are drawn from."""
+        ``privacy``, by split: the information of substitutes about each private attribute, I(X'; S), the
+        worst γ and its δ, and δ over samples (Appendix B), all in nats. f and g were made to tell little of
+        the training samples: for users the held-out ones speak, on which counting gives too high values
+        rather than too low ones. The record has the estimates from before the training, and the indices of
+        the samples that substitutes are, or are drawn from.
+        """
         import torch
 
-        from leakrange.defences.substitutes.bounds import deltas, divergences
-        from leakrange.defences.substitutes.examination import class_joint, examined, sample_deltas
+        from leakrange.defences.substitutes.bounds import divergences
+        from leakrange.defences.substitutes.examination import class_joint, examined
 
         figures: dict[str, dict[str, float]] = {}
         privacy: dict[str, dict[str, dict[str, float]]] = {}
@@ -273,30 +272,19 @@ class SubstitutionTraining(ObfuscatorTraining):
         for split, part in parts.items():
             assert part.sensitive is not None
             labels = torch.cat([part.sensitive, part.target], dim=1)
-            found = examined(self.module, part.inputs, labels, list(attributes.values()))
-            joints = dict(zip(attributes, found.joints, strict=True))
-            met = {name: class_joint(joints[name], theirs) for name, theirs in self.theirs.items()}
+            split_figures = examined(self.module, part.inputs, labels, list(attributes.values()))
+            joints = dict(zip(attributes, split_figures.joints, strict=True))
+            met = {name: class_joint(joints[name], of) for name, of in self.substitute_labels.items()}
             figures[split] = {
                 "samples": float(len(part)),
-                "general": found.general,
-                "spread": found.spread,
+                "general": split_figures.general,
+                "spread": split_figures.spread,
                 **{f"agreement {name}": float(np.trace(met[name])) for name in self.task.useful},
             }
-            told = [divergences(joints[name]) for name in self.task.private]
-            gammas = np.stack([of_each for of_each, _ in told])
+            leaks = [divergences(joints[name]) for name in self.task.private]
             if split == "train":
-                self.module.gammas.copy_(torch.from_numpy(gammas))
-            each = sample_deltas(self.module, part.inputs, gammas).T
-            privacy[split] = {
-                name: {
-                    "information": information,
-                    "gamma": float(of_each.max()),
-                    "delta": float(deltas(of_each).max()),
-                    "sample_delta_mean": float(of_sample.mean()),
-                    "sample_delta_max": float(of_sample.max()),
-                }
-                for name, (of_each, information), of_sample in zip(self.task.private, told, each, strict=True)
-            }
+                self.module.gammas.copy_(torch.from_numpy(np.stack([gamma for gamma, _ in leaks])))
+            privacy[split] = self._privacy(part.inputs, leaks)
         lam, mu = self.weights
         before = {"lambda": lam, "mu": mu, "constant": self.constant, **self.estimates}
         return Outcome(
@@ -308,6 +296,27 @@ class SubstitutionTraining(ObfuscatorTraining):
                 "classes": {name: joint.tolist() for name, joint in met.items()},
             },
         )
+
+    def _privacy(
+        self, inputs: Tensor, leaks: list[tuple[NDArray[np.float64], float]]
+    ) -> dict[str, dict[str, float]]:
+        """Of each private attribute, given its γ by substitute and class and its information."""
+        from leakrange.defences.substitutes.bounds import deltas
+        from leakrange.defences.substitutes.examination import sample_deltas
+
+        by_sample = sample_deltas(self.module, inputs, np.stack([gamma for gamma, _ in leaks])).T
+        return {
+            name: {
+                "information": information,
+                "gamma": float(gamma.max()),
+                "delta": float(deltas(gamma).max()),
+                "sample_delta_mean": float(sample_delta.mean()),
+                "sample_delta_max": float(sample_delta.max()),
+            }
+            for name, (gamma, information), sample_delta in zip(
+                self.task.private, leaks, by_sample, strict=True
+            )
+        }
 
 
 def _columns(task: Task) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]]]:

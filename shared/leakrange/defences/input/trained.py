@@ -45,7 +45,7 @@ WEIGHT_DECAY = 1e-4
 
 
 class ObfuscatorParameters(TrainedParameters):
-    """``epochs``: how often the training samples are gone through."""
+    """``epochs``: the number of passes through the training samples."""
 
     epochs: Annotated[int, Field(ge=1, le=10_000)] = 200
 
@@ -55,9 +55,9 @@ T = TypeVar("T", bound=ObfuscatorParameters)
 
 @dataclass(frozen=True)
 class Task:
-    """What an obfuscator learns from: samples and, of each, the classes of the attributes.
+    """Material that an obfuscator learns from: samples and, of each, the classes of the attributes.
 
-    config: of what is to be built. private, useful: the number of classes by attribute. lessons:
+    config: that of the obfuscator to build. private, useful: the number of classes by attribute. lessons:
     ``sensitive`` (N, private) and ``target`` (N, useful) are labels, a column for each attribute in that
     order.
     """
@@ -72,10 +72,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is told of a training: ``figures`` by split, and whatever else belongs into the record."""
+    """Results of a training: ``figures`` by split, and further entries of the ``record``."""
 
     figures: dict[str, dict[str, float]]
-    told: dict[str, Any] = field(default_factory=dict)
+    record: dict[str, Any] = field(default_factory=dict)
 
 
 class ObfuscatorTraining(ABC):
@@ -90,21 +90,21 @@ class ObfuscatorTraining(ABC):
 
     @abstractmethod
     def optimisers(self) -> Sequence[Optimiser]:
-        """Everything that moves parameters."""
+        """Every optimiser that moves parameters."""
 
     @abstractmethod
     def step(self, inputs: Tensor, target: Tensor, sensitive: Tensor | None, /) -> Tensor:
-        """Learn from one batch: scaled samples as nets take them, labels (B, useful) and (B, private). Gives
-        the loss, detached."""
+        """Learn from one batch: scaled samples as nets take them, labels (B, useful) and (B, private).
+        Returns the loss, detached."""
 
     def entry(self, loss: float) -> dict[str, float]:  # noqa: ARG002
-        """What else belongs into the history of an epoch with that mean ``loss``."""
+        """Further entries of the history for an epoch with that mean ``loss``."""
         return {}
 
     @abstractmethod
     def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:
-        """How it went, on the splits "train", "validation" and "test", as far as they have samples. The
-        module is on the CPU, in eval mode and without gradients; it may still be given buffers."""
+        """Results on the splits "train", "validation" and "test", as far as they have samples. The module is
+        on the CPU, in eval mode and without gradients; it may still be given buffers."""
 
 
 class TrainedInputDefence(Trained[T], InputDefence[T]):
@@ -112,23 +112,23 @@ class TrainedInputDefence(Trained[T], InputDefence[T]):
 
     @abstractmethod
     def study(self, task: Task) -> ObfuscatorTraining:
-        """A training that has not begun. Draws from torch's generator. May raise `InvalidInput` where the
-        samples do not do."""
+        """Set up a training that has not begun. Draws from torch's generator. May raise `InvalidInput` for
+        samples that do not suit it."""
 
     @abstractmethod
     def obfuscate(
         self, module: Any, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator
     ) -> NDArray[Any]:
-        """What ``module``, which is in eval mode, makes of samples (B, *shape) of ``spec``."""
+        """Change samples (B, *shape) of ``spec`` by ``module``, which is in eval mode."""
 
     @override
     def schedule(self) -> Schedule:
         """See `Trained.schedule`."""
-        given = self.parameters
+        parameters = self.parameters
         return Schedule(
-            epochs=given.epochs,
-            batch=given.batch,
-            lr=given.lr,
+            epochs=parameters.epochs,
+            batch=parameters.batch,
+            lr=parameters.lr,
             optimiser=OptimiserSpec(name="adamw", weight_decay=WEIGHT_DECAY),
             decay="cosine",
             select="last",

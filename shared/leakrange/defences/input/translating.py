@@ -1,9 +1,9 @@
-"""Translators that are trained against adversaries: what all of them share.
+"""Translators that are trained against adversaries: the code that all of them share.
 
-A rival is a subclass of `Translation` with its ``loss``. On each batch the protector's observers, who are
-adversaries for the private attributes and classifiers for the useful ones, learn on x' as it is; then the
-translator goes down its loss, which they judge. Each observer is one net with a head for each attribute.
-One step of each, in turn, on every batch is ours.
+A rival is a subclass of `Translation` with its ``loss``. The protector's observers are adversaries for the
+private attributes and classifiers for the useful ones. On each batch they learn on x' as it is; then the
+translator goes down its loss, which they judge. Each observer is one net with a head for each attribute. It
+is our choice to take one step of each, in turn, on every batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leakrange.defences.input.trained import (
     TrainedInputDefence,
 )
 from leakrange.defences.trained import DefenceConfig
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import SampleSpec, encodings
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,15 +36,16 @@ if TYPE_CHECKING:
     from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.loop import Lessons
 
-__all__ = ["Guess", "Keeping", "Seen", "Translation", "TranslatorTraining"]
+__all__ = ["Guess", "Keeping", "Observation", "Translation", "TranslatorTraining"]
 
 BATCH = 256
-"""Samples that are translated together."""
+"""Number of samples that are translated together."""
 EMBEDDING = 64
 
 
 class Keeping(ObfuscatorParameters):
-    """Of a rival that cannot do without useful attributes: nothing else would keep its samples of any use."""
+    """Parameters of a rival that cannot do without useful attributes: nothing else would keep its samples of
+    any use."""
 
     useful: Names
 
@@ -53,15 +54,16 @@ T = TypeVar("T", bound=ObfuscatorParameters)
 
 
 Guess = tuple["Tensor", "Tensor", "Tensor"]
-"""Of one attribute: logits (B, C), labels (B,), and the shares (C,) of the classes in training."""
+"""Guess of one attribute: logits (B, C), labels (B,), and the shares (C,) of the classes in training."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A batch and what the protector's observers make of it.
+class Observation:
+    """A batch as the protector's observers see it.
 
-    inputs, shown: x and x', as nets take them. adversaries: what each of them says of each private attribute.
-    kept: what is said of the useful ones. embedding: the net that compares samples, of rivals that have one.
+    inputs, shown: x and x', as nets take them. adversaries: the guesses of each adversary about each private
+    attribute. kept: the guesses about the useful ones. embedding: the net that compares samples, for rivals
+    that have one.
     """
 
     inputs: Tensor
@@ -71,11 +73,11 @@ class Seen:
     embedding: Classifier | None
 
     def nothing(self) -> Tensor:
-        """0, to begin sums with."""
+        """The tensor 0, to begin sums with."""
         return self.shown.new_zeros(())
 
     def guesses(self) -> Sequence[Guess]:
-        """What the only adversary says."""
+        """The guesses of the only adversary."""
         return self.adversaries[0]
 
     def mistaken(self, adversary: int = 0) -> Tensor:
@@ -97,13 +99,13 @@ class Seen:
 
 
 class Translation(TrainedInputDefence[T]):
-    """x' = T(x), by a `leakrange.defences.translation.net.Translator`. Of a ``noisy`` one, T is given noise
+    """x' = T(x), by a `leakrange.defences.translation.net.Translator`. With ``noisy``, T is given noise
     beside the sample."""
 
     adversaries: int = 1
-    """How many there are at once."""
+    """Number of adversaries at once."""
     compares: ClassVar[Literal["translator", "observers"] | None] = None
-    """With whom a net learns that compares samples, for rivals that need one."""
+    """Side that a net comparing samples learns with, for rivals that need one."""
 
     @classmethod
     @override
@@ -119,50 +121,49 @@ class Translation(TrainedInputDefence[T]):
         return TranslatorTraining(self, task)
 
     @abstractmethod
-    def loss(self, seen: Seen) -> dict[str, Tensor]:
+    def loss(self, batch: Observation) -> dict[str, Tensor]:
         """The terms whose sum the translator goes down, each with its weight."""
 
-    def challenge(self, seen: Seen) -> Tensor:
-        """What the observers go down."""
-        return sum((seen.mistaken(each) for each in range(self.adversaries)), seen.useless())
+    def challenge(self, batch: Observation) -> Tensor:
+        """The loss that the observers go down."""
+        return sum((batch.mistaken(each) for each in range(self.adversaries)), batch.useless())
 
     def restarted(self, epoch: int) -> int | None:  # noqa: ARG002
-        """Which adversary begins anew after that epoch, if any."""
+        """Index of the adversary that starts anew after that epoch, if any."""
         return None
 
     def noise(self, count: int, spec: SampleSpec, draw: np.random.Generator) -> NDArray[np.float32] | None:
-        """What is drawn for so many samples, as the module takes it."""
-        from leakrange.nets.classifier import LAYOUTS
+        """Noise for so many samples, in the form that the module takes."""
 
         if not self.noisy:
             return None
         drawn = draw.standard_normal((count, *spec.shape), dtype=np.float32)
-        return drawn.transpose(LAYOUTS[spec.encoding])
+        return drawn.transpose(encodings[spec.encoding].layout)
 
     @override
     def obfuscate(
         self, module: Any, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator
     ) -> NDArray[Any]:
-        """T of each sample, as a sample of the same kind."""
+        """Translate each sample to one of the same kind."""
         import torch
 
-        from leakrange.nets.classifier import LAYOUTS, to_input
+        from leakrange.nets.classifier import to_input
 
-        found = np.empty_like(samples)
-        back = tuple(np.argsort(LAYOUTS[spec.encoding]))
+        translated = np.empty_like(samples)
+        axes = tuple(np.argsort(encodings[spec.encoding].layout))
         with torch.inference_mode():
             for start in range(0, len(samples), BATCH):
                 part = np.array(samples[start : start + BATCH])
                 noise = self.noise(len(part), spec, draw)
-                given = () if noise is None else (torch.from_numpy(noise),)
-                shown = module(to_input(torch.from_numpy(part), spec), *given).numpy().transpose(back)
+                noise_inputs = () if noise is None else (torch.from_numpy(noise),)
+                shown = module(to_input(torch.from_numpy(part), spec), *noise_inputs).numpy().transpose(axes)
                 values = (shown - np.asarray(spec.offset)) * np.asarray(spec.scale)
-                found[start : start + BATCH] = spec.nearest(values)
-        return found
+                translated[start : start + BATCH] = spec.nearest(values)
+        return translated
 
 
 class TranslatorTraining(ObfuscatorTraining):
-    """The loop of all translators, see the module's docstring; ``link`` says what is gone down."""
+    """The training of all translators, see the module's docstring; ``link`` gives the losses to go down."""
 
     module: Translator | Autoencoder
 
@@ -181,12 +182,12 @@ class TranslatorTraining(ObfuscatorTraining):
         self.embedding = self._net(EMBEDDING) if link.compares else None
         self.hidden = _priors(lessons.sensitive, task.private)
         self.kept = _priors(lessons.target, task.useful)
-        own: list[nn.Module | None] = [self.module]
+        learners: list[nn.Module | None] = [self.module]
         others: list[nn.Module | None] = [self.keeper]
-        (own if link.compares == "translator" else others).append(self.embedding)
-        self.ours = self._optimiser(*own)
-        self.theirs = [self._optimiser(each) for each in self.adversaries]
-        self.rest = self._optimiser(*others)
+        (learners if link.compares == "translator" else others).append(self.embedding)
+        self.optimiser = self._optimiser(*learners)
+        self.adversary_optimisers = [self._optimiser(each) for each in self.adversaries]
+        self.observer_optimiser = self._optimiser(*others)
         self._draw = np.random.default_rng(task.seed)
         self._sums: dict[str, Tensor] = {}
         self._steps = self._epochs = 0
@@ -206,15 +207,15 @@ class TranslatorTraining(ObfuscatorTraining):
     @override
     def optimisers(self) -> Sequence[Optimiser]:
         """The translator's, each adversary's, and that of the other observers."""
-        return (self.ours, *self.theirs, self.rest)
+        return (self.optimiser, *self.adversary_optimisers, self.observer_optimiser)
 
     def judges(self) -> list[Classifier]:
-        """The classifiers that judge a translator. They do so in eval mode: else it learns to play with the
-        statistics of a batch, which tell nothing of single samples."""
+        """The classifiers that judge a translator. They do so in eval mode: in train mode it would learn to
+        play with the statistics of a batch, which say nothing of single samples."""
         return [*self.adversaries, *([] if self.keeper is None else [self.keeper])]
 
-    def _seen(self, inputs: Tensor, shown: Tensor, target: Tensor, sensitive: Tensor) -> Seen:
-        return Seen(
+    def _observed(self, inputs: Tensor, shown: Tensor, target: Tensor, sensitive: Tensor) -> Observation:
+        return Observation(
             inputs=inputs,
             shown=shown,
             adversaries=[_guesses(each(shown), sensitive, self.hidden) for each in self.adversaries],
@@ -231,38 +232,38 @@ class TranslatorTraining(ObfuscatorTraining):
         for judge in self.judges():
             judge.train()
         noise = self.link.noise(len(inputs), self.config.input, self._draw)
-        given = () if noise is None else (torch.from_numpy(noise).to(self.device),)
-        shown = self.module(inputs, *given)
-        observers = (*self.theirs, self.rest)
-        for one in observers:
-            one.zero_grad()
-        self.link.challenge(self._seen(inputs, shown.detach(), target, sensitive)).backward()  # type: ignore[no-untyped-call]
-        for one in observers:
-            one.step()
+        noise_inputs = () if noise is None else (torch.from_numpy(noise).to(self.device),)
+        shown = self.module(inputs, *noise_inputs)
+        observers = (*self.adversary_optimisers, self.observer_optimiser)
+        for each in observers:
+            each.zero_grad()
+        self.link.challenge(self._observed(inputs, shown.detach(), target, sensitive)).backward()  # type: ignore[no-untyped-call]
+        for each in observers:
+            each.step()
         for judge in self.judges():
             judge.eval()
-        terms = self.link.loss(self._seen(inputs, shown, target, sensitive))
+        terms = self.link.loss(self._observed(inputs, shown, target, sensitive))
         for name, term in terms.items():
             self._sums[name] = self._sums.get(name, 0.0) + term.detach()
         self._steps += 1
-        return self.ours.descend(torch.stack(list(terms.values())).sum())
+        return self.optimiser.descend(torch.stack(list(terms.values())).sum())
 
     @override
     def entry(self, loss: float) -> dict[str, float]:
         """The mean of each term of the loss, in nats or squared units."""
-        found = {name: float(total) / self._steps for name, total in self._sums.items()}
+        means = {name: float(total) / self._steps for name, total in self._sums.items()}
         self._sums, self._steps = {}, 0
         self._epochs += 1
-        if (again := self.link.restarted(self._epochs)) is not None:
-            self.adversaries[again] = self._net(sum(self.task.private.values()))
-            self.theirs[again] = self._optimiser(self.adversaries[again])
-        return found
+        if (index := self.link.restarted(self._epochs)) is not None:
+            self.adversaries[index] = self._net(sum(self.task.private.values()))
+            self.adversary_optimisers[index] = self._optimiser(self.adversaries[index])
+        return means
 
     @override
     def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:
-        """Figures by split, of x' as it leaves a device: ``distortion`` (`Seen.distortion`); of each private
-        attribute the accuracy of the protector's own ``adversary``, of each useful one the ``accuracy`` of
-        its classifier, and beside each the share of the ``majority``.
+        """Figures by split, of x' as it leaves a device: ``distortion`` (`Observation.distortion`); for each
+        private attribute the accuracy of the protector's own ``adversary``, for each useful one the
+        ``accuracy`` of its classifier, and for each the share of the ``majority``.
 
         Of several adversaries it is the one that does best on the training samples.
         """
@@ -278,16 +279,16 @@ class TranslatorTraining(ObfuscatorTraining):
         for split, part in parts.items():
             assert part.sensitive is not None
             shown = torch.from_numpy(self.link.obfuscate(self.module, part.inputs.numpy(), spec, draw))
-            moved = (to_input(shown, spec) - to_input(part.inputs, spec)).square().mean()
-            found = {"samples": float(len(part)), "distortion": float(moved)}
+            distortion = (to_input(shown, spec) - to_input(part.inputs, spec)).square().mean()
+            result = {"samples": float(len(part)), "distortion": float(distortion)}
             guessed = [_judged(each, shown, part.sensitive, self.task.private) for each in self.adversaries]
             if split == "train":
                 best = int(np.argmax([sum(each.values()) for each in guessed]))
-            found |= _named("adversary", guessed[best]) | _majorities(part.sensitive, self.task.private)
+            result |= _named("adversary", guessed[best]) | _majorities(part.sensitive, self.task.private)
             if self.keeper is not None:
                 kept = _judged(self.keeper, shown, part.target, self.task.useful)
-                found |= _named("accuracy", kept) | _majorities(part.target, self.task.useful)
-            figures[split] = found
+                result |= _named("accuracy", kept) | _majorities(part.target, self.task.useful)
+            figures[split] = result
         return Outcome(figures)
 
 
@@ -328,5 +329,5 @@ def _majorities(labels: Tensor, classes: Mapping[str, int]) -> dict[str, float]:
     return {f"majority {name}": majority_share(column.numpy(), count) for (name, count), column in columns}
 
 
-def _named(what: str, figures: Mapping[str, float]) -> dict[str, float]:
-    return {f"{what} {name}": figure for name, figure in figures.items()}
+def _named(prefix: str, figures: Mapping[str, float]) -> dict[str, float]:
+    return {f"{prefix} {name}": figure for name, figure in figures.items()}

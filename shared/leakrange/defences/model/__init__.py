@@ -1,6 +1,5 @@
-"""Model defences: what a device does to a model that it downloaded, before it runs it. One file per
-registered defence; listing them needs no deep learning framework.
-"""
+"""Model defences: changes that a device makes to a downloaded model before it runs it. One file per
+registered defence; listing them needs no deep learning framework."""
 
 from __future__ import annotations
 
@@ -18,12 +17,11 @@ __all__ = ["ModelDefence", "model_defences"]
 
 class ModelDefence(Defence[P]):
     """A change of a classifier that is deterministic: the same file gives the same model on every device.
-    Subclasses set the class variables and register themselves in `model_defences`.
-    """
+    Subclasses set the class variables and register themselves in `model_defences`."""
 
     @abstractmethod
     def apply(self, classifier: Classifier) -> Classifier:
-        """A changed copy, in eval mode; ``classifier`` stays as it is."""
+        """Make a changed copy, in eval mode; ``classifier`` does not change."""
 
 
 model_defences: Registry[type[ModelDefence[Any]]] = Registry("model defence", "leakrange.defences.model")

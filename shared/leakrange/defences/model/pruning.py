@@ -26,13 +26,12 @@ class PruneParameters(Parameters):
 
 @model_defences.register("prune")
 class Prune(ModelDefence[PruneParameters]):
-    """L1-unstructured: of the weights of convolutions and linear layers those of least magnitude become
-    zero.
+    """L1-unstructured: the weights of least magnitude in convolutions and linear layers become zero.
 
-    The paper names torch's "L1-Unstructured" and counts shares of the classifier's parameters, of which
-    half go without much loss: so the smallest of all go, by default. The same share of each layer takes a
-    convolution of three channels apart long before. Biases and batch normalisation are left alone. The
-    count in all (or in each tensor) is ``round(amount · weights)``.
+    The paper names torch's "L1-Unstructured" and counts shares of the classifier's parameters, of which half
+    can go without much loss: so by default the smallest of all layers go. The same share of each layer
+    destroys a convolution of three channels long before. Biases and batch normalisation are left alone. The
+    count over all layers (or in each) is ``round(amount · weights)``.
     """
 
     Parameters: ClassVar[type[Parameters]] = PruneParameters

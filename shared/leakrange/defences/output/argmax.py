@@ -1,4 +1,4 @@
-"""Only the decision."""
+"""Release of the decision alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Argmax"]
 
 @output_defences.register("argmax")
 class Argmax(OutputDefence[Nothing]):
-    """One-hot of the highest score, of logits as of a softmax; of equal ones the first class wins."""
+    """One-hot vector of the highest score, of logits as of a softmax; of equal ones the first class wins."""
 
     Parameters = Nothing
     summary = "release the decision alone, as a one-hot vector"

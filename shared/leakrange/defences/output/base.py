@@ -1,4 +1,4 @@
-"""What an output defence is, what it may know about a release, and the registry of all of them."""
+"""The base of output defences, the context of a release, and the registry of all of them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
 
 @dataclass(slots=True)
 class ReleaseContext:
-    """What a defence may know beside the values.
+    """Facts that a defence may know beside the values.
 
-    release: the kind; a stage is told what the stages before it have made of it. draw: source of fresh noise.
-    sticky_key: a secret of whoever runs the defence. digests: one per sample, naming the *query* (model,
-    endpoint, canonical input), so that the same query gets the same sticky noise wherever it stands in a
-    batch. stage: the place in the policy, told by the chain; it keeps two noises apart. heads: the numbers of
-    classes of a model that answers for several attributes.
+    release: the kind; each stage gets the kind that the stages before it have made. draw: source of fresh
+    noise. sticky_key: a secret of whoever runs the defence. digests: one per sample, naming the *query*
+    (model, endpoint, canonical input), so that the same query gets the same sticky noise wherever it stands
+    in a batch. stage: the place in the policy, set by the chain; it keeps two noises apart. heads: the
+    numbers of classes of a model that answers for several attributes.
     """
 
     release: Release
@@ -61,7 +61,7 @@ class OutputDefence(Defence[P]):
     consumes: ClassVar[frozenset[Release]] = ANY_RELEASE
     """The kinds of release that it takes; a policy refuses the others."""
     vectors: ClassVar[bool] = False
-    """Whether it takes vectors alone, and not releases of any rank."""
+    """Whether it takes only vectors, and not releases of any rank."""
     by_head: ClassVar[bool] = False
     """Whether it compares class scores, so that it works on those of each attribute by themselves."""
 
@@ -76,16 +76,17 @@ class OutputDefence(Defence[P]):
         otherwise."""
 
     def makes(self, release: Release) -> Release:
-        """What the values are after it, of a release of that kind: probabilities, where it makes such of
-        logits. Every later stage takes them as that."""
+        """The kind of the values after it: for example probabilities, where it makes them of logits. Every
+        later stage takes them as that."""
         return release
 
     def room(self, before: Room, release: Release) -> Room:  # noqa: ARG002 - subclasses may need it
-        """What is known of one sample's values after this stage, from what was known before; of one
-        attribute's class scores where there are several.
+        """Knowledge of one sample's values after this stage, from that before it; with several attributes, of
+        one attribute's class scores.
 
-        Nothing can be added to what they carry. Override it where the stage takes something away, or leaves
-        the values within bounds."""
+        A stage can add nothing to what the values carry. Override this where the stage takes something away,
+        or leaves the values within bounds.
+        """
         return before.unknown
 
 

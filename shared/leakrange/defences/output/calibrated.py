@@ -39,15 +39,15 @@ class CalibratedNoiseParameters(Parameters):
 class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
     """Clip each sample's values to Euclidean norm ``clip``, then add N(0, σ²) to each of them.
 
-    σ is the least that makes the answer to one query (ε, δ)-differentially private for replacing the input
-    by any other: two clipped vectors are at most 2·clip apart, which is the sensitivity (analytic Gaussian
-    mechanism, Balle and Wang 2018). What comes after it in the policy takes nothing from that.
+    σ is the least that makes the answer to one query (ε, δ)-differentially private for replacing the input by
+    any other: two clipped vectors are at most 2·clip apart, which is the sensitivity (analytic Gaussian
+    mechanism, Balle and Wang 2018). Later stages of the policy take nothing from that.
 
-    It is the *input* of a query that is so protected, not the training data: m images of a person asked one
-    by one are m answers, whose ε add up (basic composition: m·ε, m·δ), and so are repeats with fresh noise.
-    ``sticky`` makes the noise of a keyed hash of the query (as `noise` does): a repeat is then the same
-    answer and costs nothing, for an attacker who cannot break the hash. Floats being discrete, the promise
-    holds up to what Mironov (2012) reads from their lowest digits.
+    It protects the *input* of a query, not the training data: m images of a person asked one by one are m
+    answers, whose ε add up (basic composition: m·ε, m·δ), and so are repeats with fresh noise. ``sticky``
+    derives the noise from a keyed hash of the query (as `noise` does): a repeat is then the same answer and
+    costs nothing, for an attacker who cannot break the hash. Since floats are discrete, the promise holds up
+    to what Mironov (2012) reads from their lowest digits.
     """
 
     Parameters = CalibratedNoiseParameters
@@ -57,8 +57,8 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
     @cached_property
     def sigma(self) -> float:
         """The noise's standard deviation."""
-        given = self.parameters
-        return gaussian_sigma(given.epsilon, given.delta, sensitivity=2.0 * given.clip)
+        parameters = self.parameters
+        return gaussian_sigma(parameters.epsilon, parameters.delta, sensitivity=2.0 * parameters.clip)
 
     @property
     @override
@@ -74,6 +74,6 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
 
     @override
     def room(self, before: Room, release: Release) -> Room:
-        """What a Gaussian channel of power clip² carries."""
+        """The bits that a Gaussian channel of power clip² carries."""
         variance = self.sigma**2
         return before.noisy(variance, gaussian_entropy(variance), self.parameters.clip**2)

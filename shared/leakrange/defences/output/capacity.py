@@ -1,4 +1,5 @@
-"""How many bits one release can carry after a policy: an upper bound, which no reconstruction exceeds."""
+"""The most bits that one release can carry after a policy: an upper bound, which no reconstruction
+exceeds."""
 
 from __future__ import annotations
 
@@ -12,13 +13,12 @@ __all__ = ["upper_bits"]
 
 
 def upper_bits(policy: Chain, release: Release, outputs: int, heads: Sequence[int] = ()) -> float:
-    """Of one answer of ``outputs`` numbers about one sample, in bits (VICIOUS, Appendix I.1).
+    """Upper bound of one answer of ``outputs`` numbers about one sample, in bits (VICIOUS, Appendix I.1).
 
-    Each stage bounds what is carried (`OutputDefence.room`), and what comes after it adds nothing, so the
-    least bound holds. Values count as float32, of 32 bits each, which they are where they come from and where
-    they go. Noise counts as noise: sticky noise for whoever lacks its key, fresh noise for one answer alone,
-    as several average it out. heads: the numbers of classes of a model that answers for several attributes,
-    whose bits add up.
+    Each stage bounds what is carried (`OutputDefence.room`), and later stages add nothing, so the least bound
+    holds. Values count as float32, of 32 bits each, as which they arrive and leave. Noise counts as noise:
+    sticky noise for whoever lacks its key, fresh noise for one answer alone, as several average it out.
+    heads: the numbers of classes of a model that answers for several attributes, whose bits add up.
     """
     parts = heads if heads and release in CLASS_SCORES else (outputs,)
     return sum(_bits(policy, release, values) for values in parts)

@@ -1,4 +1,4 @@
-"""Chains of output defences: what a policy is."""
+"""Chains of output defences, which policies are made of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leakrange.defences.output.base import (
     Values,
     output_defences,
 )
-from leakrange.defences.stages import InvalidChain, begun, canonical, read_stage
+from leakrange.defences.stages import InvalidChain, canonical, read_stage, whole_mistakes
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.heads import parted
@@ -27,7 +27,7 @@ __all__ = ["Chain", "InvalidChain"]
 
 @dataclass(frozen=True)
 class Chain:
-    """Defences in the order in which they run. ``Chain(())`` releases everything as it is."""
+    """Defences in the order in which they run. ``Chain(())`` releases everything unchanged."""
 
     stages: tuple[tuple[str, OutputDefence[Any]], ...] = ()
 
@@ -37,11 +37,11 @@ class Chain:
 
         E.g. ``[{round: {decimals: 1}}, {temperature: 2}, argmax]``. Raises `InvalidChain` with every mistake.
         """
-        mistakes = begun(spec)
-        read = [read_stage(item, index, output_defences, mistakes) for index, item in enumerate(spec)]
+        mistakes = whole_mistakes(spec)
+        links = [read_stage(item, index, output_defences, mistakes) for index, item in enumerate(spec)]
         if mistakes:
             raise InvalidChain(mistakes)
-        return cls(tuple(stage for stage in read if stage))
+        return cls(tuple(link for link in links if link))
 
     def spec(self) -> list[dict[str, Any]]:
         """The canonical form, which `parse` reads."""
@@ -67,22 +67,22 @@ class Chain:
         return any(stage.needs_digests for _, stage in self.stages)
 
     def steps(self, release: Release) -> list[tuple[OutputDefence[Any], Release]]:
-        """Each stage with the kind of what it gets, of a release of that kind."""
-        found = []
+        """Each stage with the kind of its input, for a first release of that kind."""
+        steps = []
         for _, stage in self.stages:
-            found.append((stage, release))
+            steps.append((stage, release))
             release = stage.makes(release)
-        return found
+        return steps
 
     def makes(self, release: Release) -> Release:
-        """What the values are after all stages, of a release of that kind."""
+        """The kind of the values after all stages, for a first release of that kind."""
         for _, stage in self.stages:
             release = stage.makes(release)
         return release
 
     def refuse(self, release: Release, rank: int = 1) -> str | None:
-        """Why the chain cannot take that release kind, with ``rank`` axes for each sample, or None when it
-        can."""
+        """The reason that the chain cannot take that release kind, with ``rank`` axes for each sample, or
+        None when it can."""
         return None if (release, rank) in self._plans else self._refusal(release, rank)
 
     def _refusal(self, release: Release, rank: int) -> str | None:
@@ -91,7 +91,7 @@ class Chain:
                 kinds = ", ".join(sorted(stage.consumes))
                 return f"{name} means nothing on a {kind} release; it takes {kinds}"
             if stage.vectors and rank != 1:
-                others = ", ".join(each for each, one in output_defences.items() if not one.vectors)
+                others = ", ".join(each for each, other in output_defences.items() if not other.vectors)
                 return (
                     f"{name} takes vectors, (samples, N), and these releases have {rank} axes a sample: "
                     f"leave it out of the chain; releases of any rank are for {others}"
@@ -113,7 +113,8 @@ class Chain:
         return {}
 
     def _plan(self, release: Release, rank: int) -> tuple[_Step, ...]:
-        """What to run on such releases, found once: it costs more than running it. Raises `InvalidInput`."""
+        """The steps for such releases. They are cached, since finding them costs more than running them.
+        Raises `InvalidInput`."""
         plan = self._plans.get((release, rank))
         if plan is None:
             if reason := self.refuse(release, rank):
@@ -134,13 +135,13 @@ class Chain:
             raise InvalidInput(f"{values.shape[1]} class scores are not those of {sum(heads)} classes")
         current: Values = values.astype(np.float64)
         for stage, kind, place in plan:
-            told = ReleaseContext(
+            stage_context = ReleaseContext(
                 kind, context.draw, context.sticky_key, context.digests, place, context.heads
             )
             if not stage.by_head or len(heads) < 2:
-                current = stage.apply(current, told)
+                current = stage.apply(current, stage_context)
                 continue
-            parts = [stage.apply(part, told) for part in parted(current, heads)]
+            parts = [stage.apply(part, stage_context) for part in parted(current, heads)]
             heads = tuple(part.shape[1] for part in parts)  # a stage may keep fewer
             current = np.concatenate(parts, axis=1)
         bounded = np.maximum(current, LEAST)
@@ -150,7 +151,7 @@ class Chain:
 
 
 _Step = tuple[OutputDefence[Any], Release, bytes]
-"""A stage, the kind of what it gets, and its place in the policy."""
+"""A stage, the kind of its input, and its place in the policy."""
 MOST = float(np.finfo(np.float32).max)
 LEAST = -MOST
 ZERO = np.float32(0)

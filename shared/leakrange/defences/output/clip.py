@@ -1,4 +1,4 @@
-"""Bounding values, or each sample's norm."""
+"""Bounds of values, or of each sample's norm."""
 
 from __future__ import annotations
 
@@ -56,17 +56,20 @@ class Clip(OutputDefence[ClipParameters]):
 
     @override
     def room(self, before: Room, release: Release) -> Room:
-        """Within the bounds; a value that is withheld stays so, unless the bounds move 0."""
-        given = self.parameters
-        if given.norm is not None:
-            low, high = max(min(before.low, 0.0), -given.norm), min(max(before.high, 0.0), given.norm)
+        """The values within the bounds. Withheld values stay withheld, unless the bounds move 0."""
+        parameters = self.parameters
+        if parameters.norm is not None:
+            low, high = (
+                max(min(before.low, 0.0), -parameters.norm),
+                min(max(before.high, 0.0), parameters.norm),
+            )
             return replace(before, low=low, high=high, probabilities=False)
-        least = -math.inf if given.min is None else given.min
-        most = math.inf if given.max is None else given.max
-        if least <= before.low and before.high <= most:
+        lower = -math.inf if parameters.min is None else parameters.min
+        upper = math.inf if parameters.max is None else parameters.max
+        if lower <= before.low and before.high <= upper:
             return before
-        low, high = (min(max(end, least), most) for end in (before.low, before.high))
-        withheld = before.withheld if least <= 0.0 <= most else 0
+        low, high = (min(max(end, lower), upper) for end in (before.low, before.high))
+        withheld = before.withheld if lower <= 0.0 <= upper else 0
         return replace(before, low=low, high=high, probabilities=False, withheld=withheld)
 
 

@@ -1,4 +1,4 @@
-"""How much Gaussian noise makes an answer (ε, δ)-differentially private: the analytic Gaussian mechanism."""
+"""The analytic Gaussian mechanism: the noise that makes an answer (ε, δ)-differentially private."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 __all__ = ["gaussian_delta", "gaussian_sigma"]
 
 DEEP = 30.0
-"""From so many deviations on the normal tail is taken from its asymptotic series, good to 1e-11; `math.erfc`
+"""Deviations from which on the normal tail is taken from its asymptotic series, good to 1e-11; `math.erfc`
 becomes 0 at 38."""
 
 
@@ -26,9 +26,9 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """The least σ for which adding N(0, σ²) to every element is (ε, δ)-private (Balle and Wang 2018,
     Algorithm 1), ε > 0, 0 < δ < 1.
 
-    ``sensitivity``: the largest Euclidean distance Δ > 0 between answers on neighbouring inputs. Unlike the
-    classical σ = Δ·√(2·ln(1.25/δ))/ε, which holds for ε ≤ 1 alone and adds more than need be, it is exact
-    for every ε. δ falls as σ grows, so it is found by bisection, to 1e-12 and from above.
+    ``sensitivity``: the largest Euclidean distance Δ > 0 between answers on neighbouring inputs. The
+    classical σ = Δ·√(2·ln(1.25/δ))/ε holds only for ε ≤ 1 and adds more than need be; this one is exact for
+    every ε. δ falls as σ grows, so σ is found by bisection, to 1e-12 and from above.
     """
     low = high = 1.0
     while gaussian_delta(high, epsilon) > delta:

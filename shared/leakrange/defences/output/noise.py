@@ -41,8 +41,8 @@ class Noise(StickyOrFresh[NoiseParameters]):
     features back to length 1.
 
     sticky: a keyed hash of the query decides the noise, so that repeating a query gives the same answer and
-    averaging gains nothing. The stage of the policy goes into the hash: were the same noise scaled by two
-    policies, their two answers would give the clean value away.
+    averaging gains nothing. The stage of the policy goes into the hash: if two policies scaled the same
+    noise, their two answers would give the clean value away.
     """
 
     Parameters = NoiseParameters
@@ -64,10 +64,12 @@ class Noise(StickyOrFresh[NoiseParameters]):
 
     @override
     def room(self, before: Room, release: Release) -> Room:
-        """What gets through additive noise, where the values are bounded."""
-        given = self.parameters
-        if given.mode == "multiplicative":
+        """The bits that get through additive noise, where the values are bounded."""
+        parameters = self.parameters
+        if parameters.mode == "multiplicative":
             return before.unknown
-        if given.kind == "gaussian":
-            return before.noisy(given.scale**2, gaussian_entropy(given.scale**2), before.power)
-        return before.noisy(2.0 * given.scale**2, math.log2(2.0 * math.e * given.scale), before.power)
+        if parameters.kind == "gaussian":
+            return before.noisy(parameters.scale**2, gaussian_entropy(parameters.scale**2), before.power)
+        return before.noisy(
+            2.0 * parameters.scale**2, math.log2(2.0 * math.e * parameters.scale), before.power
+        )

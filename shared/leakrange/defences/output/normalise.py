@@ -1,4 +1,4 @@
-"""Scaling features back to length 1 and a softmax back to sum 1, which noise has changed."""
+"""Scaling of features back to length 1 and of a softmax back to sum 1, after noise has changed them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Normalise(OutputDefence[Nothing]):
 
     Put it after ``noise``. Negative probabilities count as 0 first; where none is positive the result is
     uniform. Features that are all 0 stay so. It is for models whose cards say that features are normalised:
-    others lose their lengths by it. Being computed from the release alone, it takes nothing from the promise
-    of a ``calibrated-noise`` before it.
+    others lose their lengths by it. It is computed from the release alone, so it takes nothing from the
+    promise of a ``calibrated-noise`` before it.
     """
 
     Parameters = Nothing
@@ -46,8 +46,8 @@ class Normalise(OutputDefence[Nothing]):
             values = np.maximum(values, 0.0)
         # By the largest first: squares and sums of huge values would overflow, those of tiny ones vanish.
         largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
-        nothing = 1.0 if context.release == "softmax" else 0.0
-        unit = np.where(largest > 0, values / np.where(largest > 0, largest, 1.0), nothing)
+        empty = 1.0 if context.release == "softmax" else 0.0
+        unit = np.where(largest > 0, values / np.where(largest > 0, largest, 1.0), empty)
         if context.release == "softmax":
             size = unit.sum(axis=1, keepdims=True)
         else:

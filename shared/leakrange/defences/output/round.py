@@ -26,7 +26,7 @@ __all__ = ["Round"]
 
 MOST = float(np.finfo(np.float32).max)
 DIGITS = 2.0**53
-"""From here on a float has no digits left to round."""
+"""Number from which on a float has no digits left to round."""
 
 
 class RoundParameters(Parameters):
@@ -63,7 +63,7 @@ class Round(OutputDefence[RoundParameters]):
         if self.parameters.decimals is not None:
             up, down = 10.0**self.parameters.decimals, 1.0
             largest = np.maximum.reduce(np.abs(values), axis=None, initial=0.0)
-            if largest < DIGITS / up:  # as nearly always: nothing of the rest matters
+            if largest < DIGITS / up:  # the usual case, and the fastest
                 near: Values = np.rint(values * up) / up
                 return near
         else:
@@ -81,25 +81,25 @@ class Round(OutputDefence[RoundParameters]):
 
     @override
     def room(self, before: Room, release: Release) -> Room:
-        """How many vectors of decimals there are near probabilities (`rounded_count`); else how many levels
-        each value has between its bounds."""
+        """The number of vectors of decimals near probabilities (`rounded_count`); for others the levels of
+        each value between its bounds."""
         digits, figures = self.parameters.decimals, self.parameters.figures
         if digits is None:
             assert figures is not None
             levels = _levels(before.high, figures) + _levels(-before.low, figures) + 1
             return replace(before, probabilities=False).within(before.of_levels(levels))
         if before.probabilities:
-            bits = math.log2(rounded_count(before.values, digits, before.kept))
+            bits = math.log2(rounded_count(before.values, digits, before.telling))
             return replace(before, probabilities=False).within(bits)
-        one = 10.0**digits
-        least, most = (np.rint(np.clip(end, -MOST, MOST) * one) for end in (before.low, before.high))
-        bounded = replace(before, low=float(least / one), high=float(most / one))
-        return bounded.within(before.of_levels(float(most - least) + 1.0))
+        unit = 10.0**digits
+        lowest, highest = (np.rint(np.clip(end, -MOST, MOST) * unit) for end in (before.low, before.high))
+        bounded = replace(before, low=float(lowest / unit), high=float(highest / unit))
+        return bounded.within(before.of_levels(float(highest - lowest) + 1.0))
 
 
 def _levels(bound: float, figures: int) -> float:
-    """How many positive numbers of so many figures there are up to ``bound``, or the next power of ten, that
-    float32 can tell from 0: from 1e-45 on."""
+    """Number of positive numbers of so many figures up to ``bound``, or the next power of ten, that float32
+    can tell from 0: from 1e-45 on."""
     if bound <= 0.0:
         return 0.0
     decades = math.ceil(math.log10(min(bound, MOST))) + 45

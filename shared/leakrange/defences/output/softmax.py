@@ -1,4 +1,4 @@
-"""Probabilities in the place of logits."""
+"""Release of probabilities in the place of logits."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["Softmax"]
 
 @output_defences.register("softmax")
 class Softmax(OutputDefence[Nothing]):
-    """Logits become probabilities, which takes one number away: how great they are altogether. Those of two
-    classes whose first logit is 0 lose nothing. A softmax stays as it is.
+    """Logits become probabilities, which takes one number away: their common level. Those of two classes
+    whose first logit is 0 lose nothing. A softmax does not change.
 
     The release keeps its name: whoever reads logits there reads other numbers than before. Later stages take
     them as probabilities (`makes`).

@@ -21,7 +21,7 @@ from leakrange.defences.stages import P
 __all__ = ["Law", "StickyOrFresh", "sticky_noise"]
 
 Law = Literal["gaussian", "laplace"]
-"""Of noise around 0: Gaussian of deviation 1, or Laplace of scale 1."""
+"""Law of noise around 0: Gaussian of deviation 1, or Laplace of scale 1."""
 
 NAME = b"leakrange sticky noise"
 RATE = 168
@@ -35,7 +35,7 @@ class StickyOrFresh(OutputDefence[P]):
     @property
     @abstractmethod
     def sticky(self) -> bool:
-        """Whether a query that is repeated gets the same noise."""
+        """Whether a repeated query gets the same noise."""
 
     @property
     @override
@@ -59,7 +59,7 @@ class StickyOrFresh(OutputDefence[P]):
 
 
 def sticky_noise(law: Law, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-    """Noise of ``shape`` (B, ...): that of each sample is decided by the secret key, the stage of the policy,
+    """Noise of ``shape`` (B, ...). That of each sample is decided by the secret key, the stage of the policy,
     and the sample's query.
 
     Repeating a query gives the same noise, so averaging gains nothing; without the key it cannot be told from
@@ -81,14 +81,14 @@ def _words(context: ReleaseContext, count: int) -> NDArray[np.uint64]:
     """``count`` words of 64 random bits for each sample, (B, count)."""
     assert context.digests is not None
     # The key fills blocks of its own, as in KMAC (NIST SP 800-185): they are hashed once for the batch.
-    told = b"".join(len(each).to_bytes(8, "little") + each for each in (NAME, context.sticky_key))
-    keyed = hashlib.shake_128(told + bytes(-len(told) % RATE))
+    header = b"".join(len(each).to_bytes(8, "little") + each for each in (NAME, context.sticky_key))
+    keyed = hashlib.shake_128(header + bytes(-len(header) % RATE))
     keyed.update(len(context.stage).to_bytes(8, "little") + context.stage)
     stream = []
     for query in context.digests:
-        of_this = keyed.copy()
-        of_this.update(query)
-        stream.append(of_this.digest(8 * count))
+        hasher = keyed.copy()
+        hasher.update(query)
+        stream.append(hasher.digest(8 * count))
     return np.frombuffer(b"".join(stream), "<u8").reshape(len(stream), count)
 
 

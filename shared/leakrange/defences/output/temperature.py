@@ -1,4 +1,4 @@
-"""Softening or sharpening class scores."""
+"""Softening or sharpening of class scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only the k highest class scores."""
+"""Release of the k highest class scores alone."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from leakrange.defences.output.base import (
 __all__ = ["LOGIT_GAP", "TopK"]
 
 LOGIT_GAP = 30.0
-"""How far below the lowest kept logit the withheld ones stand: a probability of at most e^-30 < 1e-13."""
+"""Distance of withheld logits below the lowest kept one: a probability of at most e^-30 < 1e-13."""
 
 
 class TopKParameters(Parameters):
-    """``k`` classes are kept; k ≥ N keeps all. ``rest`` says what becomes of the others."""
+    """``k`` classes are kept; k ≥ N keeps all. ``rest`` says what happens to the others."""
 
     k: Annotated[int, Field(ge=1, strict=True)]
     rest: Literal["renormalise", "zero", "bare"] = "renormalise"
@@ -40,8 +40,8 @@ class TopK(OutputDefence[TopKParameters]):
 
     renormalise: a softmax's kept probabilities are scaled to sum 1, the others are 0 (negative ones, as noise
     leaves them, count as 0; where nothing is left the kept classes share equally); logits become the
-    logarithms of those. zero: kept values as they are, the others get probability 0. bare: only the k values,
-    highest first, without saying which classes they belong to (B, k). "Probability 0" of a logit is
+    logarithms of those. zero: kept values do not change, the others get probability 0. bare: only the k
+    values, highest first, without the classes they belong to (B, k). "Probability 0" of a logit is
     `LOGIT_GAP` below the lowest kept one.
     """
 
@@ -77,21 +77,22 @@ class TopK(OutputDefence[TopKParameters]):
 
     @override
     def room(self, before: Room, release: Release) -> Room:
-        """k values and which they are, or bare without that; of logits the withheld ones share one more."""
+        """The room of k values and the choice of them, or of the values alone for ``bare``; the withheld
+        logits share one more value."""
         k = min(self.parameters.k, before.values)
         if self.parameters.rest == "bare":
             return Room(k, before.bits, before.low, before.high)
         if k == 1 and self.parameters.rest == "renormalise":
             before = before.within(math.log2(before.values))  # the highest has probability 1
-        whole = k == before.values
+        keeps_all = k == before.values
         if release == "logits":
-            withheld = 0 if whole else before.values - k - 1
+            withheld = 0 if keeps_all else before.values - k - 1
             high = 0.0 if self.parameters.rest == "renormalise" else before.high
             return Room(before.values, before.bits, -math.inf, high, withheld=withheld)
         withheld = max(before.withheld, before.values - k)
         if self.parameters.rest == "renormalise":
             return Room(before.values, before.bits, 0.0, 1.0, probabilities=True, withheld=withheld)
-        if whole:
+        if keeps_all:
             return before
         low, high = min(before.low, 0.0), max(before.high, 0.0)
         return replace(before, low=low, high=high, probabilities=False, withheld=withheld)

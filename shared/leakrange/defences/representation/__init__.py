@@ -1,6 +1,5 @@
-"""Representation defences: what a device lets out instead of a sample. An extractor that devices learn
-together makes features of it. One file per registered defence; listing them needs no deep learning framework.
-"""
+"""Representation defences: a device uploads features instead of a sample, made by an extractor that devices
+learn together. One file per registered defence; listing them needs no deep learning framework."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ __all__ = ["RepresentationDefence", "representation_defences"]
 
 
 class RepresentationDefence(Defence[P]):
-    """A body for the classifier that a device runs: its features are what is uploaded, and the provider, who
+    """A body for the classifier that a device runs. The device uploads its features, and the provider, who
     trains a head on them, decides. Subclasses set the class variables and register themselves in
     `representation_defences`."""
 
     @abstractmethod
     def apply(self, classifier: Classifier) -> Classifier:
-        """The classifier with the extractor as its body, in eval mode; ``classifier`` stays as it is. Raises
-        `InvalidInput` where its head was trained for other features."""
+        """Make a classifier with the extractor as its body, in eval mode; ``classifier`` does not change.
+        Raises `InvalidInput` where its head was trained for other features."""
 
 
 representation_defences: Registry[type[RepresentationDefence[Any]]] = Registry(

@@ -26,7 +26,7 @@ class Compressed(Informative[CompressedParameters]):
     """A device prunes the parameters of its trained extractor that are smallest in magnitude, of all layers
     together, and shares the others.
 
-    The server takes what is not shared as zero: TAPPFL says that devices prune these parameters. So the mean
+    The server takes parameters that are not shared as zero: TAPPFL says that devices prune them. So the mean
     of a parameter that some devices pruned is pulled towards zero, and it can come back in a later round.
     """
 

@@ -26,9 +26,9 @@ class DpfeParameters(TaskParameters):
 @representation_defences.register("dpfe")
 class Dpfe(FederatedRepresentation[DpfeParameters]):
     """The extractor minimises (1 - λ)·CE + λ·I: the cross-entropy of a head for the task, and an estimate of
-    what the features tell of the private attribute, as if they were Gaussian.
+    the features' information about the private attribute, as if they were Gaussian.
 
-    DPFE trains one encoder on all data. Here devices do, each on its own samples, as TAPPFL compares it.
+    DPFE trains one encoder on all data. Here devices do, each on its own samples, as in TAPPFL's comparison.
     """
 
     name = "dpfe"

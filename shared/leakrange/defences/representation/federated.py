@@ -4,10 +4,10 @@
 `representation_defences`, with
 
 - ``Parameters``, a subclass of `FederatedParameters`;
-- ``game``: the nets that a device trains with the extractor and keeps to itself, and what each is after
+- ``game``: the nets that a device trains with the extractor and keeps to itself, and the loss of each
   (`leakrange.defences.games.game.Game`);
-- ``sent``: what a device changes of the extractor before it sends it; nothing, as it is;
-- ``accounted``: what is proven of the privacy of that; nothing, as it is.
+- ``sent``: the device's change of the extractor before it sends it; by default none;
+- ``accounted``: the proven privacy of that; by default none.
 
 As in all registered files, torch is imported inside the functions that use it.
 """
@@ -31,6 +31,7 @@ from leakrange.federation.updates import Arrays
 from leakrange.jobs.recipe import OptimiserSpec, Schedule
 from leakrange.nets import nets
 from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.samples import Purpose
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,11 +46,9 @@ class FederatedParameters(TrainedParameters):
     """``private``: the attribute to hide; ``useful``: those of the task, which only task-specific defences
     know. ``net`` is the architecture whose body is the extractor. ``batch`` and ``lr`` are a device's; it
     trains by plain gradient descent. ``critics``: the nets that a device keeps, "paper" as in TAPPFL's Table
-    3, or "small" ones for a CPU. ``federation`` says who trains, and for how long.
-    """
+    3, or "small" ones for a CPU. ``federation`` sets the participants and the rounds."""
 
     private: str
-    net: str = "tappfl-mlp"
     batch: Annotated[int, Field(ge=8, le=4096)] = 10
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
     critics: CriticSize = "small"
@@ -65,14 +64,15 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
 
     paper: ClassVar[str] = "TAPPFL"
     version: ClassVar[int] = 2
+    purpose: ClassVar[Purpose] = "federation"
 
     @abstractmethod
     def game(self, sizes: Sizes) -> Game:
         """The nets of one device beside the extractor, with fresh weights. Draws from torch's generator."""
 
     def sent(self, sent: Arrays, trained: Arrays, draw: np.random.Generator) -> Arrays:  # noqa: ARG002
-        """What a device sends that was ``sent`` the first parameters and has made the ``trained`` ones of
-        them. All randomness is from ``draw``."""
+        """The parameters that a device sends, after it was ``sent`` the first ones and has ``trained`` them.
+        All randomness is from ``draw``."""
         return trained
 
     def accounted(
@@ -81,16 +81,16 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
         turns: Sequence[int],  # noqa: ARG002
         accepted: Sequence[int],  # noqa: ARG002
     ) -> dict[str, Any]:
-        """How private what devices sent is by proof; empty where nothing is proven.
+        """The proven privacy of what devices sent; empty where nothing is proven.
 
-        ``samples`` is how many each device has, ``turns`` in how many rounds each took part, ``accepted`` how
-        many updates counted in each past round.
+        ``samples`` are the numbers of samples of each device, ``turns`` the rounds in which each took part,
+        ``accepted`` the updates that counted in each past round.
         """
         return {}
 
     @override
     def check(self, attributes: Mapping[str, Attribute]) -> None:
-        """See `Trained.check`; the attribute by which devices differ has to be there as well."""
+        """See `Trained.check`; the attribute by which devices differ has to exist as well."""
         super().check(attributes)
         split = self.parameters.federation.split
         if isinstance(split, Dirichlet) and split.by not in attributes:
@@ -99,11 +99,11 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
     @override
     def schedule(self) -> Schedule:
         """Plain gradient descent; an epoch is one round of the federation."""
-        given = self.parameters
+        parameters = self.parameters
         return Schedule(
-            epochs=given.federation.all_rounds,
-            batch=given.batch,
-            lr=given.lr,
+            epochs=parameters.federation.all_rounds,
+            batch=parameters.batch,
+            lr=parameters.lr,
             optimiser=OptimiserSpec(name="sgd"),
             select="last",
         )
@@ -137,12 +137,12 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
                 f"{classifier.spec.encoding} of shape {classifier.spec.shape}",
                 hint="the provider trains its model on this extractor's features: run the scenario again",
             )
-        made = Classifier(
+        hardened = Classifier(
             self._module,
             classifier.head,
             spec=classifier.spec,
             features=features,
             classes=classifier.classes,
         )
-        made.heads = classifier.heads
-        return made.eval()
+        hardened.heads = classifier.heads
+        return hardened.eval()

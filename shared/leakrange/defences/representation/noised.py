@@ -1,4 +1,4 @@
-"""What a device sends under differential privacy: a clipped move of the parameters, with noise."""
+"""Updates of a device under differential privacy: a clipped move of the parameters, with noise."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ class NoisedParameters(AgnosticParameters):
 
 class Noised(Informative[NoisedParameters]):
     """A device clips the difference between its trained parameters and those it was sent, adds noise to every
-    one of them, and sends the sum. All floating-point numbers of the extractor are treated so, since one
-    without noise would tell what the others hide; integers go back as they were sent.
-    """
+    one of them, and sends the sum. All floating-point numbers of the extractor get noise, since one without
+    it would tell what the others hide; integers go back as they were sent."""
 
     Parameters = NoisedParameters
     shorthand = None
@@ -42,7 +41,7 @@ class Noised(Informative[NoisedParameters]):
 
     @property
     def order(self) -> Literal[1, 2]:
-        """Of the norm that is clipped."""
+        """Order of the norm that is clipped."""
         return 2 if self.mechanism == "gaussian" else 1
 
     @abstractmethod
@@ -67,30 +66,30 @@ class Noised(Informative[NoisedParameters]):
     ) -> dict[str, Any]:
         """The ε of everything that a device has sent, for δ = `DELTA`, in two views.
 
-        ``server``: of who sees each device's updates. It knows when a device takes part; the data of one
-        device is replaced by any other, which moves its update by ``2 · clip`` at most; all its turns count.
-
-        ``extractor``: of who sees the shared extractor after each round, and not who took part. One device is
-        there or not, which moves the weighed sum by its ``clip``; the noise is that of the fewest updates
-        that counted in a round. The smaller of two bounds: for all rounds, of each of which a device is
-        a part with the probability ``share`` by itself (close to what happens, where a fixed number takes
-        part), and for its turns alone.
+        ``server``: for an observer of each device's updates, who knows when a device takes part. The data of
+        one device is replaced by any other, which moves its update by at most ``2 · clip``; all its turns
+        count. ``extractor``: for an observer of the shared extractor after each round, who does not know the
+        participants. One device is present or not, which moves the weighed sum by its ``clip``; the noise is
+        that of the fewest updates that counted in a round. It is the smaller of two bounds: for all rounds,
+        in each of which a device takes part with the probability ``share`` by itself (close to a real
+        training, where a fixed number takes part), and for its turns alone.
 
         Assumed: the server is curious, and nothing worse; nobody knows the draws of the noise, which here
         come from the recipe's seed, so that a training can be repeated; noise is real numbers, and not
-        floating-point ones. Not covered: how many samples a device says it has, and the losses it tells.
+        floating-point ones. Not covered: the number of samples that a device reports, and its reported
+        losses.
         """
-        given, most, rounds = self.parameters, max(turns, default=0), len(accepted)
-        share = given.federation.participants / given.federation.devices
+        parameters, longest, rounds = self.parameters, max(turns, default=0), len(accepted)
+        share = parameters.federation.participants / parameters.federation.devices
         fewest = min(filter(None, accepted), default=1)
-        mean = noise_of_a_mean(self.mechanism, given.noise, samples, fewest)
+        mean = noise_of_a_mean(self.mechanism, parameters.noise, samples, fewest)
         views = {
-            "server": epsilon(self.mechanism, given.noise / 2.0, most),
+            "server": epsilon(self.mechanism, parameters.noise / 2.0, longest),
             "extractor": min(
-                epsilon(self.mechanism, mean, rounds, share), epsilon(self.mechanism, mean, most)
+                epsilon(self.mechanism, mean, rounds, share), epsilon(self.mechanism, mean, longest)
             ),
         }
-        return {"delta": DELTA, "turns": most, "rounds": rounds, "share": share, "epsilon": views}
+        return {"delta": DELTA, "turns": longest, "rounds": rounds, "share": share, "epsilon": views}
 
 
 def clipped(

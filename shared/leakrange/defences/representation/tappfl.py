@@ -1,5 +1,5 @@
-"""TAPPFL: features that tell the least of a private attribute and the most of the sample, for no task in
-particular."""
+"""TAPPFL: features with the least information about a private attribute and the most about the sample, for no
+task in particular."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TappflParameters(FederatedParameters):
 @representation_defences.register("tappfl")
 class Tappfl(FederatedRepresentation[TappflParameters]):
     """The extractor minimises -λ·CE + (1-λ)·JSD: the cross-entropy of an adversary that infers the private
-    attribute from the features, and the Jensen-Shannon estimate of what the features tell of the sample,
-    given the attribute.
+    attribute from the features, and the Jensen-Shannon estimate of the features' information about the
+    sample, given the attribute.
 
     Algorithm 1 prints λ·CE without the minus sign; Equation 7 and the text have the extractor maximise the
     adversary's loss.

@@ -1,4 +1,4 @@
-"""What defences have in common that hide by what a device sends, and not by what the extractor learns."""
+"""The base of defences that hide by what a device sends, and not by what the extractor learns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["AgnosticParameters", "Informative"]
 
 
 class AgnosticParameters(FederatedParameters):
-    """``private`` is what the adversary of a device watches: the extractor is not trained against it."""
+    """``private`` is the attribute that a device's adversary watches: the extractor is not trained against
+    it."""
 
     useful: None = None
 
@@ -24,7 +25,7 @@ T = TypeVar("T", bound=AgnosticParameters)
 
 
 class Informative(FederatedRepresentation[T]):
-    """Its extractor learns as TAPPFL's with λ = 0: features that tell the most of the sample."""
+    """A defence whose extractor learns as TAPPFL's with λ = 0: features that tell the most of the sample."""
 
     @override
     def game(self, sizes: Sizes) -> Game:

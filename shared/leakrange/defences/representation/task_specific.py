@@ -1,4 +1,4 @@
-"""What defences have in common that know which attributes the features are for."""
+"""The base of defences that know which attributes the features are for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TaskParameters"]
 
 class TaskParameters(FederatedParameters):
     """``useful``: the attributes of the task, whose labels devices have. ``strength``: the weight of hiding,
-    from 0 to 1; the task's is what is left."""
+    from 0 to 1; the remaining weight is the task's."""
 
     useful: Names
     strength: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5

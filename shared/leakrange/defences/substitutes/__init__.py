@@ -1,1 +1,1 @@
-"""What PASS is made of: its losses, its bounds, the choice of its substitutes, and its net."""
+"""The parts of PASS: its losses, its bounds, the choice of its substitutes, and its net."""

@@ -1,5 +1,5 @@
-"""What can be said about PASS in numbers: before training by the labels (Theorems 4.1 and 4.2), after it by
-the probabilities (Appendix B). All in nats."""
+"""Bounds of PASS: before training by the labels (Theorems 4.1 and 4.2), after it by the probabilities
+(Appendix B). All in nats."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from leakrange.metrics.information import joint_entropy, total_correlation
 __all__ = ["deltas", "divergences", "estimates", "loss_constant"]
 
 Labels = Mapping[str, NDArray[np.int64]]
-"""By the name of the attribute, (N,)."""
+"""Labels (N,) by the name of their attribute."""
 Values = NDArray[np.float64]
 
 
 def loss_constant(useful: Labels, private: int, substitutes: int, lam: float, mu: float) -> float | None:
-    """C of Theorem 4.1, such that E[L̂] + C ≥ L; None where μ is above the number of ``private`` attributes,
-    and the theorem says nothing.
+    """C of Theorem 4.1, such that E[L̂] + C ≥ L. None where μ is above the number of ``private`` attributes,
+    since the theorem then says nothing.
 
     C = (M − μ)·log K − λ·Σ H(U) + λN. Eq. 10 has λ in place of λN, with which the inequality fails (the proof
     uses Fano's inequality once for each useful attribute).
     """
     if mu > private:
         return None
-    told = sum(joint_entropy(labels) for labels in useful.values())
-    return (private - mu) * math.log(substitutes) - lam * told + lam * len(useful)
+    entropy = sum(joint_entropy(labels) for labels in useful.values())
+    return (private - mu) * math.log(substitutes) - lam * entropy + lam * len(useful)
 
 
 def estimates(private: Labels, useful: Labels, samples: NDArray[Any]) -> dict[str, Any]:
     """The terms of Theorem 4.2 for N samples (N, *shape) with those labels, before anything is trained.
 
     ``entropy`` of each attribute, ``total_correlation`` C(U) of the useful ones, and for each private
-    attribute ``useful_given`` H(U|S) and ``samples_given`` H(X|S), where samples are equal if their values
-    are: the log of the number of samples of a class, where none is. What substitutes tell of all useful
-    attributes, added up, exceeds what they tell of S by H(U|S) + C(U) at most (Eq. 11); what they tell of the
-    sample, by H(X|S) (Eq. 12).
+    attribute ``useful_given`` H(U|S) and ``samples_given`` H(X|S). Samples are equal if their values are; if
+    none are, H(X|S) is the log of the number of samples of a class. The information of substitutes about all
+    useful attributes, added up, exceeds that about S by at most H(U|S) + C(U) (Eq. 11); that about the sample
+    exceeds it by at most H(X|S) (Eq. 12).
     """
-    whole = np.ascontiguousarray(samples)
-    digests = [hashlib.blake2b(sample.data, digest_size=16).digest() for sample in whole]
+    contiguous = np.ascontiguousarray(samples)
+    digests = [hashlib.blake2b(sample.data, digest_size=16).digest() for sample in contiguous]
     same = np.unique(np.array(digests, dtype="S16"), return_inverse=True)[1]
-    asked = list(useful.values())
+    columns = list(useful.values())
     return {
         "entropy": {name: joint_entropy(labels) for name, labels in {**private, **useful}.items()},
-        "total_correlation": total_correlation(*asked),
+        "total_correlation": total_correlation(*columns),
         "private": {
             name: {
-                "useful_given": joint_entropy(*asked, labels) - joint_entropy(labels),
+                "useful_given": joint_entropy(*columns, labels) - joint_entropy(labels),
                 "samples_given": joint_entropy(same, labels) - joint_entropy(labels),
             }
             for name, labels in private.items()
@@ -72,8 +72,8 @@ def divergences(joint: Values) -> tuple[Values, float]:
 
 
 def deltas(gammas: Values) -> Values:
-    """δ = √(2γ), at most 1: where every substitute has γ or less, what the best attacker says of S for any
-    two samples is (0, δ)-locally differentially private (Theorem B.1).
+    """δ = √(2γ), at most 1. Where every substitute has γ or less, the best attacker's answers about S for any
+    two samples are (0, δ)-locally differentially private (Theorem B.1).
 
     Its proof holds for one sample too, with the mean of δ over the sample's substitutes.
     """

@@ -1,4 +1,4 @@
-"""Which training samples become substitutes."""
+"""The choice of training samples that become substitutes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["choose"]
 def choose(
     labels: Mapping[str, NDArray[np.int64]], most: int, skew: Mapping[str, Sequence[float]], seed: int
 ) -> NDArray[np.int64]:
-    """The places of up to ``most`` of N samples, ascending, none twice, drawn by ``seed``.
+    """The indices of up to ``most`` of N samples, ascending, none twice, drawn by ``seed``.
 
     labels: (N,) by attribute. ``skew`` gives some attributes other shares of their classes; several of them
-    are independent then. Where a class has too few samples for its share, the shares are kept and the
+    are then independent. Where a class has too few samples for its share, the shares are kept and the
     substitutes are fewer. Raises `InvalidInput` where none are left.
     """
     count = len(next(iter(labels.values())))
@@ -31,12 +31,12 @@ def choose(
     for name, wanted in skew.items():
         cells = cells * len(wanted) + labels[name]
         shares = np.multiply.outer(shares, np.asarray(wanted) / np.sum(wanted)).ravel()
-    there = np.bincount(cells, minlength=len(shares))
+    counts = np.bincount(cells, minlength=len(shares))
     some = shares > 0
-    total = min(most, int((there[some] / shares[some]).min() + 1e-9))
+    total = min(most, int((counts[some] / shares[some]).min() + 1e-9))
     if not total:
         raise InvalidInput("no training sample of a class is left for its share of the substitutes")
-    quota = _rounded(shares * total, there)
+    quota = _rounded(shares * total, counts)
     chosen = [order[cells[order] == cell][:of] for cell, of in enumerate(quota)]
     return np.sort(np.concatenate(chosen))
 

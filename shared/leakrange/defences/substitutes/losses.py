@@ -15,7 +15,8 @@ from torch.nn import functional as f
 __all__ = ["general_loss", "private_loss", "substitution", "useful_loss"]
 
 SMALLEST = 1e-30
-"""Under a logarithm: what is less likely adds nothing to an entropy, and has no gradient."""
+"""Lower limit of a probability under a logarithm: less likely ones add nothing to an entropy, and have no
+gradient."""
 
 
 def substitution(embedded: Tensor, substitutes: Tensor, temperature: float) -> Tensor:
@@ -28,8 +29,8 @@ def private_loss(log_p: Tensor, labels: Tensor, classes: int) -> Tensor:
     """Eqs. 4 and 5: −H(X'|S) of one private attribute, between −log K and 0.
 
     labels: (B,) of the batch. P(X'|S = s) is the mean over the samples of that class in the batch, weighed by
-    the share of the class in it. A class that is not in the batch weighs nothing: with that, the mean over
-    batches is no less than −H(X'|S), as Theorem 4.1 needs.
+    the share of the class in it. A class that is not in the batch weighs nothing: so the mean over batches is
+    no less than −H(X'|S), as Theorem 4.1 needs.
     """
     members = f.one_hot(labels, classes).to(log_p.dtype)
     counts = members.sum(dim=0)
@@ -44,8 +45,8 @@ def useful_loss(log_p: Tensor, labels: Tensor, substitute_labels: Tensor, classe
     labels: (B,) of the batch; substitute_labels: (K,), of which each class of ``labels`` needs one at least.
     """
     fits = labels.unsqueeze(1) == substitute_labels.unsqueeze(0)
-    told = torch.logsumexp(log_p.masked_fill(~fits, -math.inf), dim=1)
-    return -math.log(classes) * told.mean()
+    log_fit = torch.logsumexp(log_p.masked_fill(~fits, -math.inf), dim=1)
+    return -math.log(classes) * log_fit.mean()
 
 
 def general_loss(log_p: Tensor) -> Tensor:

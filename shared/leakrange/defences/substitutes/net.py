@@ -17,7 +17,7 @@ from leakrange.nets.classifier import Classifier, to_input
 __all__ = ["BATCH", "Substitution"]
 
 BATCH = 256
-"""Samples that are looked at together."""
+"""Number of samples that are processed together."""
 ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 
 
@@ -25,8 +25,8 @@ class Substitution(nn.Module):
     """P(X'|X) (Eq. 2) by f, a net whose outputs (B, D) are the ``embedding`` of samples, and g, a learned
     embedding (K, D) of each of K substitutes.
 
-    ``substitutes`` (K, *shape) are samples as ``embedding`` takes them, before scaling; ``gammas`` (M, K) say
-    how much each tells of each private attribute (`bounds.divergences`, nats).
+    ``substitutes`` (K, *shape) are samples as ``embedding`` takes them, before scaling; ``gammas`` (M, K) are
+    the information of each about each private attribute (`bounds.divergences`, nats).
     """
 
     substitutes: Tensor
@@ -55,21 +55,25 @@ class Substitution(nn.Module):
         return super().train(mode)
 
     def directions(self) -> Tensor:
-        """(K, D): g by length 1, over the temperature. Kept in eval mode, without gradients there.
+        """(K, D): g scaled to length 1, over the temperature. It is cached in eval mode, and has no gradients
+        there.
 
-        On a CPU it is then laid out for oneDNN, whose product is the fastest (``load.bench.obfuscation``).
+        On a CPU it is then laid out for oneDNN, whose product is the fastest
+        (``leakrange.load.bench.obfuscation``).
         """
         if self._directions is not None:
             return self._directions
-        found = f.normalize(self.places, dim=1) / self.temperature
+        directions = f.normalize(self.places, dim=1) / self.temperature
         if self.training:
-            return found
-        found = found.detach()
-        self._directions = found.to_mkldnn() if ONEDNN and found.device.type == "cpu" else found
+            return directions
+        directions = directions.detach()
+        self._directions = (
+            directions.to_mkldnn() if ONEDNN and directions.device.type == "cpu" else directions
+        )
         return self._directions
 
     def scores(self, embedded: Tensor) -> Tensor:
-        """log P(X'|X) (B, K) of what `embedded` gives, up to a constant for each sample: cosines over the
+        """log P(X'|X) (B, K) for the result of `embedded`, up to a constant for each sample: cosines over the
         temperature, in float32."""
         directions = self.directions()
         if directions.is_mkldnn:
@@ -77,30 +81,30 @@ class Substitution(nn.Module):
         return f.linear(embedded, directions)
 
     def embedded(self, samples: NDArray[Any]) -> Tensor:
-        """f(x) (B, D) by length 1, of samples (B, *shape) as they are stored."""
+        """f(x) (B, D) scaled to length 1, of samples (B, *shape) as they are stored."""
         x = to_input(torch.from_numpy(np.array(samples)), self.embedding.spec)
         return f.normalize(self.embedding(x.to(self.places.device)), dim=1)
 
     def probabilities(self, embedded: Tensor) -> Tensor:
-        """P(X'|X) (B, K) of what `embedded` gives."""
+        """P(X'|X) (B, K) for the result of `embedded`."""
         return torch.softmax(self.scores(embedded), dim=1)
 
     def drawn(self, embedded: Tensor, uniform: Tensor) -> Tensor:
-        """The place of a substitute for each of what `embedded` gives (B, D), by a number of [0, 1) for each
-        (B,): where it lies among the added-up probabilities."""
+        """The index of a substitute for each row of `embedded`'s result (B, D), by a number of [0, 1) for
+        each (B,): its place among the cumulated probabilities."""
         upto = self.probabilities(embedded).cumsum_(dim=1)
         total = upto[:, -1:]
-        within = uniform.to(total).unsqueeze(1) * total
+        scaled = uniform.to(total).unsqueeze(1) * total
         # rounding never leads beyond the last substitute that has a weight at all
-        within = torch.minimum(within, torch.nextafter(total, torch.zeros_like(total)))
-        return torch.searchsorted(upto, within, right=True).squeeze(1)
+        scaled = torch.minimum(scaled, torch.nextafter(total, torch.zeros_like(total)))
+        return torch.searchsorted(upto, scaled, right=True).squeeze(1)
 
     def substituted(self, samples: NDArray[Any], uniform: NDArray[np.float64]) -> NDArray[Any]:
         """A substitute (B, *shape) for each of the samples (B, *shape), see `drawn`."""
-        places = np.empty(len(samples), dtype=np.int64)
+        indices = np.empty(len(samples), dtype=np.int64)
         with torch.inference_mode():
             for start in range(0, len(samples), BATCH):
                 part = slice(start, start + BATCH)
-                found = self.drawn(self.embedded(samples[part]), torch.from_numpy(uniform[part]))
-                places[part] = found.cpu().numpy()
-        return self.substitutes.cpu().numpy()[places]
+                drawn = self.drawn(self.embedded(samples[part]), torch.from_numpy(uniform[part]))
+                indices[part] = drawn.cpu().numpy()
+        return self.substitutes.cpu().numpy()[indices]

@@ -21,18 +21,18 @@ def synthesised(
     rank: int,
     rng: np.random.Generator,
 ) -> Values:
-    """For each of K ``places`` of N samples (N, D), with ``classes`` (N,), a draw for the class of the sample
-    there: (K, D), see `principal_normal`. Raises as that does."""
-    found = np.empty((len(places), samples.shape[1]))
+    """A draw (K, D) for each of K ``places`` of N samples (N, D), with ``classes`` (N,): from the class of
+    the sample at that place, see `principal_normal`. Raises as that does."""
+    drawn = np.empty((len(places), samples.shape[1]))
     for each in np.unique(classes[places]):
-        wanted = classes[places] == each
-        found[wanted] = principal_normal(samples[classes == each], rank)(int(wanted.sum()), rng)
-    return found
+        of_class = classes[places] == each
+        drawn[of_class] = principal_normal(samples[classes == each], rank)(int(of_class.sum()), rng)
+    return drawn
 
 
 def principal_normal(samples: Values, rank: int) -> Callable[[int, np.random.Generator], Values]:
     """Draws from the normal distribution of samples (n, D): their mean, their ``rank`` principal components,
-    and in all other directions one variance, the mean of what is left there.
+    and in all other directions one variance, the mean of the remaining ones.
 
     It is the maximum-likelihood estimate of probabilistic PCA, with n − 1 in place of n (Tipping and Bishop
     1999, Eqs. 3.7 and 3.8). The rank is lowered to n − 2 and to D − 1, so that the draws lie in no subspace

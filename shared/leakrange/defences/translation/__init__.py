@@ -1,1 +1,1 @@
-"""Translators x' = T(x) and the losses they are trained by, as functions of tensors; torch is needed here."""
+"""Translators x' = T(x) and their losses, as functions of tensors; torch is needed here."""

@@ -1,4 +1,4 @@
-"""What translators are trained by, as functions of tensors; all in nats, means over the batch.
+"""Losses of translators, as functions of tensors; all in nats, means over the batch.
 
 ``logits`` (B, C) are an adversary's of one attribute, ``labels`` (B,), ``prior`` (C,) the classes' shares.
 """
@@ -14,7 +14,7 @@ from torch.nn import functional as f
 __all__ = ["divergence", "entropy", "evasion", "info_nce", "information", "masked", "nt_xent"]
 
 LEAST = 1e-6
-"""Of what a logarithm is taken, at least."""
+"""Lower limit of a number whose logarithm is taken."""
 
 
 def divergence(logits: Tensor, prior: Tensor) -> Tensor:
@@ -34,26 +34,27 @@ def information(logits: Tensor, labels: Tensor, prior: Tensor) -> Tensor:
 
 
 def evasion(logits: Tensor, labels: Tensor) -> Tensor:
-    """−log(1 − p_s) − log(1 − max p): that the class is right, and that it is any class for certain."""
+    """−log(1 − p_s) − log(1 − max p): high where the adversary's class is right, and where it is certain of
+    any."""
     p = logits.softmax(dim=1)
-    right, most = p.gather(1, labels.unsqueeze(1)).squeeze(1), p.amax(dim=1)
-    return -((1.0 - right).clamp(min=LEAST).log() + (1.0 - most).clamp(min=LEAST).log()).mean()
+    right, highest = p.gather(1, labels.unsqueeze(1)).squeeze(1), p.amax(dim=1)
+    return -((1.0 - right).clamp(min=LEAST).log() + (1.0 - highest).clamp(min=LEAST).log()).mean()
 
 
-def info_nce(found: Tensor, given: Tensor, temperature: float) -> Tensor:
-    """How badly each of ``found`` (B, D) tells its own of ``given`` (B, D) from the batch's others, and the
-    other way round, by cosines: ln B where neither can."""
-    cosines = f.normalize(found, dim=1) @ f.normalize(given, dim=1).T / temperature
-    own = torch.arange(len(found), device=found.device)
-    return (f.cross_entropy(cosines, own) + f.cross_entropy(cosines.T, own)) / 2
+def info_nce(first: Tensor, second: Tensor, temperature: float) -> Tensor:
+    """Loss of recognising, by cosines, each row of ``first`` (B, D) among those of ``second`` (B, D), and the
+    other way round: ln B where neither is possible."""
+    cosines = f.normalize(first, dim=1) @ f.normalize(second, dim=1).T / temperature
+    same = torch.arange(len(first), device=first.device)
+    return (f.cross_entropy(cosines, same) + f.cross_entropy(cosines.T, same)) / 2
 
 
-def nt_xent(one: Tensor, other: Tensor, temperature: float) -> Tensor:
-    """SimCLR's loss of two views (B, D) of each sample: each of the 2B has to find its other view among all
-    the rest."""
-    both = f.normalize(torch.cat([one, other]), dim=1)
-    cosines = (both @ both.T / temperature).fill_diagonal_(-torch.inf)
-    return f.cross_entropy(cosines, torch.arange(len(both), device=both.device).roll(len(one)))
+def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
+    """SimCLR's loss of two views (B, D) of each sample: each of the 2B has to recognise its other view among
+    all the rest."""
+    views = f.normalize(torch.cat([first, second]), dim=1)
+    cosines = (views @ views.T / temperature).fill_diagonal_(-torch.inf)
+    return f.cross_entropy(cosines, torch.arange(len(views), device=views.device).roll(len(first)))
 
 
 def masked(x: Tensor, share: float) -> Tensor:

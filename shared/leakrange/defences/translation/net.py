@@ -1,5 +1,5 @@
-"""Nets that make a sample of a sample, in its shape and its range. Their form is ours: the papers' nets are
-each made for one kind of sample."""
+"""Nets from a sample to a sample of its shape and range. Their form is ours: the papers' nets are each made
+for one kind of sample."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from torch.nn import functional as f
 from leakrange.nets import scaled
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Autoencoder", "Range", "Translator"]
+__all__ = ["Autoencoder", "Translator", "ValueRange"]
 
 WIDTHS = (16, 32, 64)
 """Channels at full size, at half of it and at a quarter."""
 HIDDEN = 128
 NEARLY = 0.99
-"""How much of its range an unchanged value uses, so that its gradient does not vanish at the ends."""
+"""Share of its range that an unchanged value uses, so that its gradient does not vanish at the ends."""
 LEAST = 1e-6
-"""Of the reach of a channel, which may be constant."""
-CONVOLUTIONS: dict[str, tuple[type[nn.Module], int]] = {"picture": (nn.Conv2d, 3), "series": (nn.Conv1d, 5)}
-"""And the side of the kernel."""
+"""Lower limit of the reach of a channel, which may be constant."""
+CONVOLUTIONS: dict[int, tuple[type[nn.Module], int]] = {2: (nn.Conv2d, 3), 1: (nn.Conv1d, 5)}
+"""Convolution and side of its kernel, by the number of sides that a sample has."""
 
 
 class Translator(nn.Module):
     """T: samples as `leakrange.nets.classifier.to_input` gives them to samples of that form.
 
-    Pictures and series go through a small U-Net, rows and vectors through two hidden layers; its output is
-    added to the sample, within its `Range`. With ``noisy``, it is given noise of the
+    Samples with sides, such as pictures and series, go through a small U-Net, others through two hidden
+    layers; its output is added to the sample, within its `ValueRange`. With ``noisy``, it takes noise of the
     form of the samples beside them.
     """
 
     def __init__(self, spec: SampleSpec, width: float = 1.0, noisy: bool = False) -> None:
         super().__init__()
-        self.range = Range(spec)
+        self.range = ValueRange(spec)
         channels = spec.shape[-1]
         before = channels * 2 if noisy else channels
-        if spec.encoding in CONVOLUTIONS:
+        if spec.sides:
             self.layers: nn.Module = _UNet(spec, before, [scaled(full, width) for full in WIDTHS])
         else:
             hidden = scaled(HIDDEN, width)
@@ -49,8 +49,8 @@ class Translator(nn.Module):
 
     def forward(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """x' of the shape of ``x``."""
-        given = x if noise is None else torch.cat([x, noise], dim=1)
-        return self.range.moved(x, cast(Tensor, self.layers(given)))
+        joined = x if noise is None else torch.cat([x, noise], dim=1)
+        return self.range.moved(x, cast(Tensor, self.layers(joined)))
 
 
 class Autoencoder(nn.Module):
@@ -58,7 +58,7 @@ class Autoencoder(nn.Module):
 
     def __init__(self, spec: SampleSpec, latent: int, width: float = 1.0) -> None:
         super().__init__()
-        self.range = Range(spec)
+        self.range = ValueRange(spec)
         height, breadth, channels = spec.shape
         widths = [channels, *(scaled(full, width) for full in WIDTHS)]
         self.sizes = [(height, breadth)]
@@ -90,11 +90,12 @@ class Autoencoder(nn.Module):
 
 
 class _UNet(nn.Module):
-    """Down by strides of 2 and up again, each size with what was there on the way down."""
+    """A U-Net: down by strides of 2 and up again; each size on the way up is joined with that on the way
+    down."""
 
     def __init__(self, spec: SampleSpec, before: int, widths: Sequence[int]) -> None:
         super().__init__()
-        kind, side = CONVOLUTIONS[spec.encoding]
+        kind, side = CONVOLUTIONS[len(spec.sides)]
 
         def layer(a: int, b: int, stride: int = 1) -> nn.Module:
             return kind(a, b, side, stride=stride, padding=side // 2)
@@ -107,18 +108,18 @@ class _UNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, before, …) to (B, C, …)."""
-        kept = [f.silu(self.first(x))]
+        skips = [f.silu(self.first(x))]
         for layer in self.down:
-            kept.append(f.silu(layer(kept[-1])))
-        x = kept.pop()
+            skips.append(f.silu(layer(skips[-1])))
+        x = skips.pop()
         for layer in self.up:
-            beside = kept.pop()
-            x = f.silu(layer(torch.cat([f.interpolate(x, size=beside.shape[2:]), beside], dim=1)))
+            skip = skips.pop()
+            x = f.silu(layer(torch.cat([f.interpolate(x, size=skip.shape[2:]), skip], dim=1)))
         return cast(Tensor, self.last(x))
 
 
-class Range(nn.Module):
-    """What values a net may give, by channel: of bytes 0 to 255, of floats those that `fit` was shown."""
+class ValueRange(nn.Module):
+    """The values that a net may give, by channel: for bytes 0 to 255, for floats those that `fit` saw."""
 
     middle: Tensor
     reach: Tensor
@@ -136,14 +137,14 @@ class Range(nn.Module):
         """Learn the range of samples (N, C, …) as nets take them."""
         if self.learns:
             flat = x.transpose(0, 1).flatten(1)
-            least, most = (ends.view_as(self.middle) for ends in (flat.amin(1), flat.amax(1)))
-            self.middle.copy_((most + least) / 2)
-            self.reach.copy_(((most - least) / 2).clamp(min=LEAST))
+            lowest, highest = (ends.view_as(self.middle) for ends in (flat.amin(1), flat.amax(1)))
+            self.middle.copy_((highest + lowest) / 2)
+            self.reach.copy_(((highest - lowest) / 2).clamp(min=LEAST))
 
     def within(self, y: Tensor) -> Tensor:
-        """Any numbers (B, C, …) to values in the range."""
+        """Map any numbers (B, C, …) to values in the range."""
         return self.middle + self.reach * y.tanh()
 
     def moved(self, x: Tensor, by: Tensor) -> Tensor:
-        """Values ``x``, moved and within the range."""
+        """Move the values ``x``, and keep them within the range."""
         return self.within((NEARLY * ((x - self.middle) / self.reach).clamp(-1.0, 1.0)).atanh() + by)

@@ -17,7 +17,7 @@ WIDTHS = (32, 64, 128)
 FEATURES = 64
 KERNEL = 5
 FEWEST = 8
-"""Steps that the blocks leave, at least."""
+"""The fewest steps that the blocks leave."""
 DROPOUT = 0.2
 
 

@@ -1,4 +1,4 @@
-"""A small convolutional net for pictures, and for series that are looked at as one: spectra of speech."""
+"""A small convolutional net for pictures, and for series that can be seen as pictures: spectra of speech."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTHS = (16, 32, 64)
 """Channels of the first blocks; later ones have as many as the last of these."""
 FEATURES = 64
 FEWEST = 4
-"""Rows and columns that the blocks leave, at least."""
+"""The fewest rows and columns that the blocks leave."""
 DROPOUT = 0.2
 
 
@@ -25,8 +25,8 @@ class Conv2d(Architecture):
     """Blocks {convolution 3×3 and stride 2, batch norm, ReLU}, as many as leave a map of 4 to 8 at its
     smaller side, then two linear layers.
 
-    A series is a picture of one channel, its channels being rows: so it takes at least 8 of them, and they
-    have an order, as the bands of a spectrum have.
+    A series counts as a picture of one channel, whose rows are the series' channels. So it needs at least 8
+    of them, in an order that means something, like the bands of a spectrum.
     """
 
     name = "conv-2d"
@@ -39,9 +39,10 @@ class Conv2d(Architecture):
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:
         """As of any net; a series needs channels enough as well."""
-        if spec.encoding == "series" and spec.shape[1] < cls.smallest:
+        reason = super().misfit(spec)
+        if reason is None and len(spec.sides) == 1 and spec.shape[1] < cls.smallest:
             return f"net {cls.name!r} takes series of {cls.smallest} channels or more, not {spec.shape[1]}"
-        return super().misfit(spec)
+        return reason
 
     @classmethod
     def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
@@ -51,7 +52,7 @@ class Conv2d(Architecture):
         from leakrange.nets.dropout import Dropout
 
         layers: list[nn.Module] = []
-        if spec.encoding == "series":
+        if len(spec.sides) == 1:
             (breadth, height), before = spec.shape, 1
             layers.append(nn.Unflatten(1, (1, height)))
         else:

@@ -32,7 +32,7 @@ class HbcClassifier(Architecture):
     encodings = ("picture",)
     smallest = 16
     widths: ClassVar[tuple[int, ...]] = (128, 128, 64, 64)
-    """Of the four blocks. With fewer blocks the last one's stays."""
+    """The channels of the four blocks. A net with fewer blocks keeps the last block's."""
     features: ClassVar[int] = 128
 
     @classmethod
@@ -64,7 +64,8 @@ class HbcClassifier(Architecture):
 
 @nets.register("hbc-student")
 class HbcStudent(HbcClassifier):
-    """The same with layers of one width, as the paper's students have: 64-64-64-64-64 (Section 5.8)."""
+    """The net `HbcClassifier` with layers of one width, as the paper's students have: 64-64-64-64-64 (Section
+    5.8)."""
 
     name = "hbc-student"
     summary = "the net hbc with all layers of one width, about 116 thousand parameters"

@@ -17,9 +17,9 @@ FEATURES = 512
 
 @nets.register("inception-resnet-v1")
 class InceptionResNetV1(Architecture):
-    """For faces of 160×160; 23.5 million parameters before the head. It wants a GPU to train.
+    """The net for faces of 160×160; 23.5 million parameters before the head. Training it takes a GPU.
 
-    Published weights are taken by `leakrange.providers.published.load_published`.
+    `leakrange.providers.published.load_published` reads its published weights.
     """
 
     name = "inception-resnet-v1"
@@ -31,7 +31,7 @@ class InceptionResNetV1(Architecture):
 
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:
-        """As of any net; names the size that the paper has."""
+        """See `Architecture.misfit`; the reason also names the size of the paper's faces."""
         reason = super().misfit(spec)
         return reason and f"{reason} (the paper's faces have 160)"
 

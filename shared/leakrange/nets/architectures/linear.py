@@ -27,8 +27,7 @@ class LinearClassifier(Architecture):
     summary = "softmax regression on the values; logistic regression where there are two classes"
     paper = "HBC"
     table = "Section 3.1"
-    encodings = ("picture", "series", "table", "vector")
-    smallest = 1
+    encodings = None
 
     @classmethod
     def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:

@@ -22,15 +22,14 @@ DROPOUT = 0.1
 class Mlp(Architecture):
     """Three blocks {linear layer, batch norm, ReLU} of 128, 128 and 64 values, and a linear layer on them.
 
-    A series is taken as one long vector.
+    A picture or a series is taken as one long vector.
     """
 
     name = "mlp"
     summary = "three hidden layers with batch norm, for tables and vectors"
     paper = "TAPPFL"
     table = "in place of Table 3's for Loans and Adult"
-    encodings = ("series", "table", "vector")
-    smallest = 1
+    encodings = None
 
     @classmethod
     def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:

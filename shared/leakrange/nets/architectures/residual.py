@@ -1,4 +1,5 @@
-"""A small residual net for faces of 64 pixels, whose features are an embedding of who is shown."""
+"""A small residual net for faces of 64 pixels, whose features are an embedding of the person in the
+picture."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ class Residual(Architecture):
     """A strided convolution, three strided stages with a residual block each, and a linear embedding.
 
     The map shrinks to a sixteenth of the side, so images have a multiple of 16 pixels, 32 or more. The
-    features are batch-normalised and not passed through a nonlinearity, as those of the paper's teacher are:
-    the head is one linear layer on them. Width .5 trains on a CPU.
+    features are batch-normalised and not passed through a nonlinearity, like those of the paper's teacher:
+    the head is one linear layer on them. A net of width .5 can be trained on a CPU.
     """
 
     name = "residual"
@@ -36,7 +37,7 @@ class Residual(Architecture):
 
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:
-        """As of any net; and 16 has to divide the sides."""
+        """See `Architecture.misfit`; the sides must also be multiples of 16."""
         if (reason := super().misfit(spec)) or not any(side % 16 for side in spec.shape[:2]):
             return reason
         return f"net {cls.name!r} takes sides of 32, 48, 64, ... pixels, not {spec.shape[0]}×{spec.shape[1]}"

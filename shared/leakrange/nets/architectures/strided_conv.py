@@ -19,8 +19,8 @@ FEATURES = 128
 
 @nets.register("strided-conv")
 class StridedConv(Architecture):
-    """Three convolutions of stride 2 with batch norm, and two linear layers. Nothing in it is random: what it
-    releases of a sample is the same each time, in training too."""
+    """Three convolutions of stride 2 with batch norm, and two linear layers. Nothing in it is random: it
+    releases the same for a sample each time, in training too."""
 
     name = "strided-conv"
     summary = "three strided convolutions and two linear layers, about 155 thousand parameters"

@@ -20,17 +20,17 @@ HEAD = 64
 @nets.register("tappfl-mlp")
 class TappflMlp(Architecture):
     """Linear layers of 64 and 128 values, each with ReLU; on these 128 features a head of 64 values and one
-    output for each class. Without batch norm, whose statistics devices could not average.
+    output for each class. The net has no batch norm, whose statistics devices could not average.
 
-    The paper does not print a head; its first layers are the extractor. A series is taken as one vector.
+    The paper does not print a head; its first layers are the extractor. A picture or a series is taken as one
+    vector.
     """
 
     name = "tappfl-mlp"
     summary = "two linear layers as an extractor that devices learn together, for tables and vectors"
     paper = "TAPPFL"
     table = "Table 3, Loans and Adult"
-    encodings = ("series", "table", "vector")
-    smallest = 1
+    encodings = None
 
     @classmethod
     def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:

@@ -20,7 +20,7 @@ HEAD = 64
 @nets.register("tappfl-small")
 class TappflSmall(Architecture):
     """Three convolutions 3×3 of stride 2 with ReLU and a linear layer: 128 features; then a head of 64
-    values. A hundredth of the work of the paper's net, and without batch norm, as that is."""
+    values. The net does a hundredth of the work of the paper's, and like that one has no batch norm."""
 
     name = "tappfl-small"
     summary = "three strided convolutions as an extractor that devices learn together, for pictures"

@@ -16,7 +16,7 @@ STEM = 16
 WIDTHS = (80, 160, 320)
 """16k, 32k and 64k channels for the paper's k = 5."""
 BLOCKS = 4
-"""In each of three groups: 28 layers in all."""
+"""Blocks in each of three groups: 28 layers in all."""
 
 
 @nets.register("wide-resnet")

@@ -21,7 +21,7 @@ TILE = 4
 @reconstructors.register("strided-conv")
 class StridedConvReconstructor(ReconstructorArchitecture):
     """Two linear layers to a quarter of the side, then two convolutions, the last of which gives tiles of 4×4
-    pixels. On a CPU that takes half the time of transposed convolutions, and draws as well."""
+    pixels. On a CPU that takes half the time of transposed convolutions and gives equally good pictures."""
 
     name = "strided-conv"
     summary = "two linear layers and two convolutions, about 560 thousand parameters"

@@ -19,8 +19,8 @@ LAST = 16
 
 @reconstructors.register("wide-resnet")
 class WideResNetReconstructor(ReconstructorArchitecture):
-    """A linear layer to an eighth of the side, three groups of four residual blocks that each double it, and
-    a transposed convolution. Width 1 is the paper's k = 5."""
+    """A linear layer to an eighth of the side, three groups of four residual blocks, each of which doubles
+    the side, and a transposed convolution. Width 1 is the paper's k = 5."""
 
     name = "wide-resnet"
     summary = "the transposed counterpart of WideResNet-28-5 at width 1; for a GPU"

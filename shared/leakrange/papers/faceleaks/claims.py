@@ -1,4 +1,4 @@
-"""In which order the paper finds services and attacks."""
+"""The paper's order of services and attacks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CLAIMS = (
         {**CLASS, "method": "mean", "folds_by": ""},
         {"attack": "first-cut", "method": "distance"},
         "auc",
-        apart=("folds_by",),
+        differing=("folds_by",),
     ),
     Claim(
         "feature vectors tell more than confidences",
         {**CLASS, "method": "S", "service": "features", "features": "normalised"},
         {**CLASS, "method": "S", "service": "recognition"},
         "auc",
-        apart=("features",),
+        differing=("features",),
     ),
     Claim(
         "rounding to one figure takes no more than .05 from an attacker who knows of it",

@@ -1,5 +1,5 @@
-"""Membership inference against what it rests on: how far a teacher is better at the pictures that it has
-learned, and how many labels are right."""
+"""Membership inference against its causes: how much better a teacher is at the pictures that it has learned,
+and how many labels are right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 
 __all__ = [
@@ -33,25 +33,25 @@ LABELS_NOTES = ("95 % interval over people", "people", "right")
 GAP = "generalisation_gap"
 
 
-def gap_note(row: Row, measured: Measured) -> list[str]:
-    """What stands behind the AUC of a row, means over the seeds: a recognition's teacher has no verification
-    of its own, so the features' is shown."""
+def gap_note(row: PaperRow, measured: Measured) -> list[str]:
+    """The notes beside the AUC of a row, means over the seeds. A recognition's teacher has no verification of
+    its own, so the features' is shown."""
     cells = measured[row]
     verified = [
         cell
-        for other, found in measured.items()
-        for cell in found
+        for other, row_cells in measured.items()
+        for cell in row_cells
         if other.table == row.table and other["teacher"] == row["teacher"] and other["service"] == "features"
     ]
-    told = [
+    means = [
         *(_mean(cells, name) for name in (GAP, "training_accuracy", "teacher_accuracy")),
         _mean(verified, "honesty"),
     ]
-    return [_interval(cells), *("–" if value is None else f"{value:.3f}" for value in told)]
+    return [_interval(cells), *("–" if value is None else f"{value:.3f}" for value in means)]
 
 
 def labels_note(cells: Sequence[Cell]) -> list[str]:
-    """What stands behind the AUC of a row with labels that are deduced, means over the seeds."""
+    """The notes beside the AUC of a row with deduced labels, means over the seeds."""
     people, right = (_mean(cells, name) for name in ("people", "labels_right"))
     shares = ["–" if people is None else f"{people:.1f}", "–" if right is None else f"{right:.3f}"]
     return [_interval(cells), *shares]
@@ -65,26 +65,27 @@ def _interval(cells: Sequence[Cell]) -> str:
 
 def gap_picture(title: str, measured: Measured) -> Picture | None:
     """AUC against the gap, with a line through the means of each service."""
-    groups: dict[str, dict[Row, Sequence[Cell]]] = {}
+    groups: dict[str, dict[PaperRow, Sequence[Cell]]] = {}
     for row, cells in measured.items():
         groups.setdefault(row["service"], {})[row] = cells
     return _against(title, "gap", GAP, groups, joined=True)
 
 
 def labels_picture(measured: Measured) -> Picture | None:
-    """AUC against the share of labels that are right, of each teacher; granted ones are."""
-    groups: dict[str, dict[Row, Sequence[Cell]]] = {}
+    """AUC against the share of labels that are right, for each teacher; labels that were granted are all
+    right."""
+    groups: dict[str, dict[PaperRow, Sequence[Cell]]] = {}
     for row, cells in measured.items():
-        told = [{"labels_right": 1.0, **cell} for cell in cells]
-        groups.setdefault(row["teacher"] or "teacher of the other tables", {})[row] = told
+        completed = [{"labels_right": 1.0, **cell} for cell in cells]
+        groups.setdefault(row["teacher"] or "teacher of the other tables", {})[row] = completed
     return _against("AUC against labels that are right", "labels that are right", "labels_right", groups)
 
 
 def _against(
-    title: str, what: str, name: str, groups: Mapping[str, Measured], *, joined: bool = False
+    title: str, axis_title: str, name: str, groups: Mapping[str, Measured], *, joined: bool = False
 ) -> Picture | None:
-    """A mark for every cell that has a figure of that name and an interval over people, and where they are
-    ``joined`` a line through the means of each group's rows; None where there is nothing to draw."""
+    """A mark for every cell that has a figure of that name and an interval over people; where they are
+    ``joined``, a line through the means of each group's rows. None where there is nothing to draw."""
     marks: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
     for place, (group, rows) in enumerate(groups.items()):
@@ -97,14 +98,14 @@ def _against(
                 for cell in cells
                 if {name, "auc_low", "auc_high"} <= cell.keys()
             ]
-        found = [(_mean(cells, name), _mean(cells, "auc")) for cells in rows.values()]
+        pairs = [(_mean(cells, name), _mean(cells, "auc")) for cells in rows.values()]
         means += [
             {"x": x, "y": y, **looks, "tip": group}
-            for x, y in sorted((x, y) for x, y in found if x is not None and y is not None)
+            for x, y in sorted((x, y) for x, y in pairs if x is not None and y is not None)
         ]
     if not marks:
         return None
-    x_axis = Axis(what, "share", ends=_ends([mark["x"] for mark in marks]))
+    x_axis = Axis(axis_title, "share", ends=_ends([mark["x"] for mark in marks]))
     y = Axis("AUC", ends=_ends([mark[end] for mark in marks for end in ("low", "high")] + [0.48]))
     bars = [mark | {"y": mark["low"], "y2": mark["high"]} for mark in marks]
     return picture(
@@ -127,5 +128,5 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _mean(cells: Sequence[Cell], name: str) -> float | None:
-    found = [cell[name] for cell in cells if name in cell]
-    return float(np.mean(found)) if found else None
+    values = [cell[name] for cell in cells if name in cell]
+    return float(np.mean(values)) if values else None

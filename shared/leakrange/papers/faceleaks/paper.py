@@ -24,7 +24,7 @@ from leakrange.papers.faceleaks.gap import (
 from leakrange.papers.faceleaks.teachers import WAYS, taught
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against, rocs
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
 from leakrange.report.views.distribution import distribution
@@ -33,34 +33,36 @@ __all__ = ["FaceLeaks", "FaceLeaksSettings"]
 
 FOLDS = 5
 COMPONENTS = MappingProxyType({"features": 50, "recognition": 15})
-"""Of the covariances, read by a classifier; distances have few statistics, which are read all."""
+"""Principal components that a classifier reads of the covariances; distances have few statistics, which are
+all read."""
 DELTA = 1e-5
 CLIP = MappingProxyType({"features": 1.0, "verification": 2.0, "recognition": 1.0})
-"""No answer is longer: feature vectors are normalised, two of them are at most 2 apart, probabilities add up
-to 1."""
+"""Bound of each answer's norm: feature vectors are normalised, two of them are at most 2 apart, probabilities
+add up to 1."""
 PICTURED = (
     ("first-cut", ("distance", "logistic"), "person"),
     ("class-based", ("mean", "S"), ""),
     ("class-based", ("logistic", "qda"), "person"),
 )
-"""Of each service one attack without, and one with auxiliary data, beside single answers."""
+"""For each service one attack without and one with auxiliary data, beside single answers."""
 FEWEST = MappingProxyType({"tpr_at_0001": 1000, "tpr_at_001": 100})
-"""Others of whom a true positive rate at 0.1 % and 1 % false positives takes so many, at least: people, since
-answers about one person are no independent witnesses."""
+"""Fewest others for a true positive rate at 0.1 % and 1 % false positives. They are people, since answers
+about one person are no independent witnesses."""
 RECORDS = 400
-"""Pictures whose attribute is inferred, and of which it is known where another number is varied."""
+"""Number of pictures whose attribute is inferred, and of those with a known attribute where another number is
+varied."""
 
 Count = Annotated[int, Field(ge=1)]
 
 
 class FaceLeaksSettings(PaperSettings):
-    """The people and the teacher, and who is attacked.
+    """The people, the teacher, and the victims.
 
     ``images`` of each person are queried. The attacker knows the membership of ``validated`` members and as
     many others; ``tested`` of either side are judged. ``pairs`` of each person are queried at a verification.
     ``public`` people are the services' users; a recognition learns ``students`` from ``enrolled`` images of
-    each. An averaging attacker makes each query ``repeats`` times. The ``attribute`` is inferred of
-    people whom the teacher does not know.
+    each. An averaging attacker makes each query ``repeats`` times. The ``attribute`` is inferred of people
+    whom the teacher does not know.
     """
 
     data: str = "people"
@@ -121,31 +123,38 @@ class FaceLeaks(Paper):
     Settings = FaceLeaksSettings
     settings: FaceLeaksSettings
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """A student service of the seed's teacher, its defence, and the attack on it."""
         data, provider, attack = self._data(row), self._provider(row), self._attack(row)
         return PaperTrial(seed=seed, data=data, provider=provider, attack=attack, defence=_defence(row))
 
-    def _data(self, row: Row) -> dict[str, Any]:
-        chosen = self.settings
-        asked = {"people": chosen.validated + chosen.tested, "images": chosen.images, "public": chosen.public}
-        crowd = asked | {"students": int(row["students"] or chosen.students), "enrolled": chosen.enrolled}
-        people = {"name": chosen.data, "auxiliary": 0.0, "crowd": crowd}  # cast anew by the trial's seed
-        return people if chosen.size is None else people | {"size": chosen.size}
+    def _data(self, row: PaperRow) -> dict[str, Any]:
+        settings = self.settings
+        crowd_sizes = {
+            "people": settings.validated + settings.tested,
+            "images": settings.images,
+            "public": settings.public,
+        }
+        crowd = crowd_sizes | {
+            "students": int(row["students"] or settings.students),
+            "enrolled": settings.enrolled,
+        }
+        people = {"name": settings.data, "auxiliary": 0.0, "crowd": crowd}  # cast anew by the trial's seed
+        return people if settings.size is None else people | {"size": settings.size}
 
-    def _provider(self, row: Row) -> dict[str, Any]:
-        chosen, raw = self.settings, {"kind": row["service"], "normalised": False}
-        own, schedule = taught(row["teacher"])
+    def _provider(self, row: PaperRow) -> dict[str, Any]:
+        settings, raw = self.settings, {"kind": row["service"], "normalised": False}
+        fields, schedule = taught(row["teacher"])
         return {
             "behaviour": "honest",
             "target": "identity",
-            "net": {"name": "residual", "width": chosen.width},
-            "schedule": {"epochs": chosen.epochs, "batch": chosen.batch, **schedule},
+            "net": {"name": "residual", "width": settings.width},
+            "schedule": {"epochs": settings.epochs, "batch": settings.batch, **schedule},
             "service": raw if row["features"] == "raw" else row["service"],
-            **own,
+            **fields,
         }
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         attack: dict[str, Any] = {"kind": row["attack"]}
         attack |= {"knowledge": row["knowledge"]} if row["knowledge"] else {}
         attack |= {"repeats": self.settings.repeats} if row["knowledge"] == "averaging" else {}
@@ -160,34 +169,34 @@ class FaceLeaks(Paper):
         attack |= self._labels(row) if row["labels"] else {}
         return attack | (_first_cut(row) if row["attack"] == "first-cut" else _class_based(row))
 
-    def _labels(self, row: Row) -> dict[str, Any]:
+    def _labels(self, row: PaperRow) -> dict[str, Any]:
         each = int(row["number"] or self.settings.images // 2)
         shares = {name: row.number(name) for name in ("sure", "trim") if row[name]}
         return {"labels": row["labels"], "each": each, **shares}
 
-    def _attribute(self, row: Row) -> dict[str, Any]:
+    def _attribute(self, row: PaperRow) -> dict[str, Any]:
         number = int(row["number"])
-        asked = {"auxiliary": RECORDS, "references": number} if row.table == "8a" else {"auxiliary": number}
+        sizes = {"auxiliary": RECORDS, "references": number} if row.table == "8a" else {"auxiliary": number}
         among = {"among": {"source": row["among"]}} if row["among"] else {}
-        return {"sensitive": self.settings.attribute, "targets": RECORDS, **asked, **among}
+        return {"sensitive": self.settings.attribute, "targets": RECORDS, **sizes, **among}
 
-    def label(self, row: Row) -> list[str]:
-        """The service, how it is defended, and who attacks it."""
+    def label(self, row: PaperRow) -> list[str]:
+        """The service, its defence, and its attacker."""
         service = ", ".join(filter(None, (row["service"], row["features"])))
         people = f" of {row['students']} people" if row["students"] else ""
-        texts = dict(_SAID) | ({"number": "{} images of each"} if row.table == "labels" else {})
-        said = [text.format(row[name]) for name, text in texts.items() if row[name] and row.table != "3"]
+        texts = dict(_TEXTS) | ({"number": "{} images of each"} if row.table == "labels" else {})
+        parts = [text.format(row[name]) for name, text in texts.items() if row[name] and row.table != "3"]
         if row.table == "gap" and not row["teacher"]:
-            said.append(_SAID["teacher"].format(f"plain {self.settings.epochs}"))
-        return [service + people, row["defence"] or "none", ", ".join(said)]
+            parts.append(_TEXTS["teacher"].format(f"plain {self.settings.epochs}"))
+        return [service + people, row["defence"] or "none", ", ".join(parts)]
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """What the table is about."""
-        shown = {"3": self.figures[:3], "1-2": self.figures[4:]}
-        return list(shown.get(table, ("auc",)))
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
+        """The figures that the table is about."""
+        by_table = {"3": self.figures[:3], "1-2": self.figures[4:]}
+        return list(by_table.get(table, ("auc",)))
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """What stands beside an AUC."""
+        """The titles of the notes beside an AUC."""
         if table == "gap":
             return GAP_NOTES
         if table == "labels":
@@ -198,12 +207,13 @@ class FaceLeaks(Paper):
         return ("unsigned", *titles, "utility") if table == "7" else ()
 
     def _rates(self, table: str) -> list[str]:
-        """The true positive rates of a table that so many people let be measured, whatever a cell holds."""
+        """The true positive rates of a table that the number of people allows to measure, whatever a cell
+        holds."""
         shown = {"5": ("tpr_at_0001", "tpr_at_001"), "7": ("tpr_at_001",)}.get(table, ())
         return [name for name in shown if self.settings.tested >= FEWEST[name]]
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """The same of one row."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The notes of one row."""
         cells = measured[row]
         if row.table == "gap":
             return gap_note(row, measured)
@@ -218,26 +228,28 @@ class FaceLeaks(Paper):
         return []
 
     def remark(self, table: str) -> str:
-        """How a table is to be read."""
+        """Help for reading a table."""
         return _REMARKS.get(table, "")
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """Figures 3 to 8, as far as their rows are measured."""
-        shown = {row: cells for row, cells in measured.items() if cells}
+        with_cells = {row: cells for row, cells in measured.items() if cells}
         if table == "5":
-            return [*_rocs(shown), *_distributions(shown)]
+            return [*_rocs(with_cells), *_distributions(with_cells)]
         if table in ("gap", "labels"):
-            drawn = gap_picture(self.tables[table], shown) if table == "gap" else labels_picture(shown)
+            drawn = (
+                gap_picture(self.tables[table], with_cells) if table == "gap" else labels_picture(with_cells)
+            )
             return [] if drawn is None else [drawn]
         lines: dict[str, dict[float, Sequence[Cell]]] = {}
-        for row, cells in shown.items():
+        for row, cells in with_cells.items():
             if not row["among"]:
                 number = row.number("students" if table == "8b" else "number")
                 lines.setdefault(row["service"], {})[number] = cells
-        return [against(self.tables[table], _COUNTED[table], lines)] if lines and table in _COUNTED else []
+        return [against(self.tables[table], _NUMBERS[table], lines)] if lines and table in _NUMBERS else []
 
     def _unmeasurable(self) -> list[str]:
-        """Which rates are on no table, and why."""
+        """The rates that are on no table, with the reason."""
         return [
             f"{described(name).title}: not measurable with {self.settings.tested} others, takes {fewest:,}"
             for name, fewest in FEWEST.items()
@@ -245,27 +257,29 @@ class FaceLeaks(Paper):
         ]
 
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
-        """The teacher, the people, and how they are asked."""
-        chosen = self.settings
+        """The teacher, the people, and the queries about them."""
+        settings = self.settings
         return [
-            f"teacher: net 'residual', width {chosen.width:g}, {chosen.epochs} epochs on {chosen.data}; "
-            "the paper's: Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of VGGFace2",
-            f"attacked: {chosen.tested} members and {chosen.tested} others, {chosen.images} images each (and "
-            f"{chosen.validated} of either for signs); the paper's: 200 and 200, 50 images each",
-            f"covariances of {chosen.images} images: not shrunk; mixtures and classifiers see them after PCA",
-            f"verification: {chosen.pairs} pairs of each person are asked; the paper asks all of 1,225",
+            f"teacher: net 'residual', width {settings.width:g}, {settings.epochs} epochs on "
+            f"{settings.data}; the paper's: Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of "
+            "VGGFace2",
+            f"attacked: {settings.tested} members and {settings.tested} others, {settings.images} images "
+            f"each (and {settings.validated} of either for signs); the paper's: 200 and 200, 50 images each",
+            f"covariances of {settings.images} images: not shrunk; mixtures and classifiers see them after "
+            "PCA",
+            f"verification: {settings.pairs} pairs of each person are asked; the paper asks all of 1,225",
             *self._unmeasurable(),
             "noise η: a standard deviation of η·|x|, then features to length 1 and softmax to sum 1",
         ]
 
 
-_SAID = MappingProxyType(
+_TEXTS = MappingProxyType(
     {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
     | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "sure": "the surest {}"}
     | {"trim": "trimmed by {}", "number": "{}"}
     | {"among": "pictures of {}", "teacher": "teacher {}"}
 )
-_COUNTED = MappingProxyType(
+_NUMBERS = MappingProxyType(
     {"budget": "pairs of each person", "6": "auxiliary records", "8a": "reference pictures"}
     | {"8b": "classes of the student"}
 )
@@ -294,7 +308,7 @@ _REMARKS = MappingProxyType(
 )
 
 
-def _defence(row: Row) -> list[Any]:
+def _defence(row: PaperRow) -> list[Any]:
     """The chain that the row names by one word and one number."""
     name, _, number = row["defence"].partition(" ")
     if name in ("noise", "sticky"):
@@ -310,12 +324,12 @@ def _defence(row: Row) -> list[Any]:
     return [{"round": {"figures": int(number)}}] if name else []
 
 
-def _first_cut(row: Row) -> dict[str, Any]:
+def _first_cut(row: PaperRow) -> dict[str, Any]:
     attack = {"folds_by": "record"} if row["folds_by"] == "record" else {}
     return attack if row["method"] == "distance" else {"classifier": row["method"], **attack}
 
 
-def _class_based(row: Row) -> dict[str, Any]:
+def _class_based(row: PaperRow) -> dict[str, Any]:
     method = row["method"]
     if method in ("qda", "logistic"):
         components = COMPONENTS.get(row["service"])
@@ -326,14 +340,14 @@ def _class_based(row: Row) -> dict[str, Any]:
 
 
 def _means(cells: Sequence[Cell], *names: str) -> list[str]:
-    found = ([cell[name] for cell in cells if name in cell] for name in names)
-    return [f"{float(np.mean(values)):.3f}" if values else "–" for values in found]
+    columns = ([cell[name] for cell in cells if name in cell] for name in names)
+    return [f"{float(np.mean(values)):.3f}" if values else "–" for values in columns]
 
 
 def _rocs(shown: Measured) -> list[Picture]:
     drawn = []
     for service in dict.fromkeys(row["service"] for row in shown):
-        own = {
+        curves = {
             f"{row['attack']}: {row['method']}{', auxiliary data' if folds and place else ''}": cells
             for place, (attack, methods, folds) in enumerate(PICTURED)
             for row, cells in shown.items()
@@ -342,7 +356,7 @@ def _rocs(shown: Measured) -> list[Picture]:
             if row["folds_by"] == folds or row["method"] == "distance"
             if all("roc" in cell for cell in cells)
         }
-        drawn += [rocs(f"ROC curves, {service}", own)] if own else []
+        drawn += [rocs(f"ROC curves, {service}", curves)] if curves else []
     return drawn
 
 

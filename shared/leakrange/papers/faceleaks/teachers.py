@@ -9,7 +9,8 @@ from typing import Any
 __all__ = ["TEACHERS", "WAYS", "taught"]
 
 TEACHERS = ("plain 2", "", "plain 8", "plain 12", "varied 8", "varied 20", "margin 20")
-"""By how they are trained, and for how many epochs; the one without a name is that of all other tables."""
+"""Teachers by their way of training and number of epochs; the one without a name is that of all other
+tables."""
 WAYS: Mapping[str, str] = MappingProxyType(
     {
         "plain": "as in the other tables, the last epoch kept",

@@ -1,4 +1,4 @@
-"""In which order the paper finds its models, and in which we expect those of other recipes."""
+"""The paper's order of its models, and the order that we expect of other recipes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from leakrange.papers.orderings import Claim
 
 __all__ = ["CLAIMS"]
 
-OWN = {"role": ""}
-"""What the provider's own decoder reads, or nets in the outputs of an honest model."""
-RAW = OWN | {"classifier": "raw", "attack": "parameterized", "beta_y": "0.7", "beta_x": "0"}
-SOFT = OWN | {"classifier": "soft", "attack": "parameterized", "recipe": "published", "beta_x": "0"}
-HONEST = OWN | {"classifier": "honest", "output": "logits", "beta_x": "0"}
+BY_DECODER = {"role": ""}
+"""The readings of the provider's own decoder, or of nets in the outputs of an honest model."""
+RAW = BY_DECODER | {"classifier": "raw", "attack": "parameterized", "beta_y": "0.7", "beta_x": "0"}
+SOFT = BY_DECODER | {"classifier": "soft", "attack": "parameterized", "recipe": "published", "beta_x": "0"}
+HONEST = BY_DECODER | {"classifier": "honest", "output": "logits", "beta_x": "0"}
 WEIGHTS = ("beta_y", "beta_s", "attack", "output", "classifier")
 STUCK = "G of the published recipe stays at the majority for as long as we train"
 
@@ -20,7 +20,7 @@ CLAIMS = (
         RAW,
         HONEST,
         "curiosity",
-        apart=WEIGHTS,
+        differing=WEIGHTS,
     ),
     Claim(
         "their honesty is no more than 2 points below",
@@ -28,7 +28,7 @@ CLAIMS = (
         HONEST,
         "honesty",
         room=2.0,
-        apart=WEIGHTS,
+        differing=WEIGHTS,
         why="fewer images than the paper's",
     ),
     Claim(
@@ -36,14 +36,14 @@ CLAIMS = (
         RAW,
         {**SOFT, "beta_y": "0.7"},
         "curiosity",
-        apart=WEIGHTS,
+        differing=WEIGHTS,
     ),
     Claim(
         "soft outputs at (.7, .3) tell more than nets find in those of an honest model",
         {**SOFT, "beta_y": "0.7"},
         HONEST,
         "curiosity",
-        apart=WEIGHTS,
+        differing=WEIGHTS,
         why=STUCK,
     ),
     Claim(
@@ -51,15 +51,15 @@ CLAIMS = (
         {**SOFT, "beta_y": "0.5"},
         {**SOFT, "beta_y": "0.7"},
         "curiosity",
-        apart=WEIGHTS,
+        differing=WEIGHTS,
         why=STUCK,
     ),
     Claim(
         "of two classes, the regularized attack tells more than the parameterized one at (.5, .5)",
-        {**OWN, "attack": "regularized", "beta_y": "0.5", "Y": "2"},
+        {**BY_DECODER, "attack": "regularized", "beta_y": "0.5", "Y": "2"},
         {**SOFT, "beta_y": "0.5"},
         "curiosity",
-        apart=WEIGHTS,
+        differing=WEIGHTS,
     ),
     Claim(
         "entropy minimisation lowers the entropy of raw outputs",

@@ -1,4 +1,4 @@
-"""Honesty against curiosity: what each recipe reaches as the weight of the hidden attribute grows."""
+"""Honesty against curiosity: the results of each recipe as the weight of the hidden attribute grows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from leakrange.papers.paper import Measured
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 
 __all__ = ["frontiers"]
@@ -21,9 +21,9 @@ def frontiers(measured: Measured) -> list[Picture]:
     mean of its seeds. A guide stands at the majority of the hidden attribute."""
     drawn = []
     for y, s in dict.fromkeys((row["y"], row["s"]) for row in measured):
-        chosen = {row: cells for row, cells in measured.items() if (row["y"], row["s"]) == (y, s) and cells}
-        if chosen:
-            drawn.append(_picture(f"{s} behind {y}", chosen))
+        selected = {row: cells for row, cells in measured.items() if (row["y"], row["s"]) == (y, s) and cells}
+        if selected:
+            drawn.append(_picture(f"{s} behind {y}", selected))
     return drawn
 
 
@@ -42,7 +42,7 @@ def _picture(title: str, measured: Measured) -> Picture:
     )
 
 
-def _point(row: Row, measured: Measured) -> dict[str, Any]:
+def _point(row: PaperRow, measured: Measured) -> dict[str, Any]:
     name = NAMES[row["recipe"]]
     return {
         "x": float(np.mean([cell["honesty"] for cell in measured[row]])),

@@ -16,10 +16,10 @@ from leakrange.papers.hbc.claims import CLAIMS
 from leakrange.papers.hbc.frontier import frontiers
 from leakrange.papers.hbc.rows import PANEL, REFIT, again, extended
 from leakrange.papers.paper import Measured, Paper, PaperSettings
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
-from leakrange.report.document import Column
+from leakrange.report.document import PaperColumn
 
 __all__ = ["HonestButCurious", "HonestButCuriousSettings"]
 
@@ -27,21 +27,23 @@ EPOCHS, REPETITIONS = 50, 5
 FULL_WIDTH = 128
 PAPER_SIZE = 64
 STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
-"""The user has a fourth of the provider's images: smaller batches, or hardly a step is made."""
+"""Width and batch of students. The user has a fourth of the provider's images: larger batches would hardly
+make a step."""
 STUDENT_EPOCHS = 2
-"""For each of the teacher's: about as many steps."""
+"""A student's epochs for each of the teacher's, which makes about as many steps."""
 USERS_SHARE = 0.2
-"""Of the training images, in Table 6: the user's, without labels (Section 5.8)."""
+"""The user's share of the training images in Table 6, without labels (Section 5.8)."""
 OTHER_HAIR = MappingProxyType(
     {"celeba_sub-hair": "celeba_sub-other-hair", "hub-celeba-hair": "hub-celeba-other-hair"}
 )
-"""Where more of a user's unlabelled images are found: in what the provider's set leaves out."""
+"""Sets with more of a user's unlabelled images: those that the provider's set leaves out."""
 EVERYTHING = 100_000
-"""Training images with the hidden attribute: all that there are."""
+"""Number of training images with the hidden attribute: all of them."""
 POPULATION = 10
-"""Models of each kind for detection, at least: fewer tell nothing of an AUC."""
+"""Fewest models of each kind for detection: fewer tell nothing of an AUC."""
 POINTS = 40_000
-"""Of Figure 4. The share of its test points with y = s decides δ^y + δ^s of a linear boundary."""
+"""Number of Figure 4's points. The share of its test points with y = s decides δ^y + δ^s of a linear
+boundary."""
 PAPER_IMAGES = {"celeba": "more than 115,000 (the hair filter applied)", "utkface": "23,705"}
 ALIKE = 0.4
 """The β^x of models that were trained to be sure of their outputs."""
@@ -49,9 +51,10 @@ ALIKE = 0.4
 READ_AGAIN = ("curiosity of five nets on its releases", "of the panel", "AUC of the panel")
 
 WARM_SHARE = 1 / 3
-"""Of the epochs, those of a warm start."""
+"""Share of the epochs that is a warm start."""
 WARM_LR, WARM_STEPS = 0.01, 10
-"""Of G beside a warm start: its learning rate, and of more than two answers its steps for each one of F."""
+"""G's learning rate beside a warm start, and its steps for each one of F where there are more than two
+answers."""
 
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 
@@ -60,11 +63,11 @@ Patience = Annotated[int, Field(ge=1)] | None
 
 
 class HonestButCuriousSettings(PaperSettings):
-    """The data sets that play the paper's, how long is trained on each, and how.
+    """The data sets that play the paper's, and the length and way of training on each.
 
-    Epochs are the most: with a ``patience`` a training ends when none was better for so many. ``size`` is the
-    side of the pictures in pixels, ``limit`` keeps so many of each split, ``width`` scales the layers of F;
-    ``passes`` is how often a step of the parameterized attack goes through F.
+    Epochs are the most: with a ``patience`` a training ends after that many without a better one. ``size`` is
+    the side of the pictures in pixels, ``limit`` keeps so many of each split, ``width`` scales the layers of
+    F; ``passes`` is how often a step of the parameterized attack goes through F.
     """
 
     celeba: str = "celeba_sub-hair"
@@ -126,16 +129,17 @@ class HonestButCurious(Paper):
     settings: HonestButCuriousSettings
 
     @classmethod
-    def rows(cls) -> tuple[Row, ...]:
-        """The paper's, those by other recipes, and the frontiers."""
+    def rows(cls) -> tuple[PaperRow, ...]:
+        """The paper's rows, those of other recipes, and the frontiers."""
         return extended(super().rows())
 
-    def beside(self, row: Row) -> Sequence[Row]:
-        """What five nets and the panel read that are fitted on the same model's releases."""
+    def beside(self, row: PaperRow) -> Sequence[PaperRow]:
+        """Rows of the readings of five nets and of the panel, which are fitted on the same model's
+        releases."""
         return again(row)
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
-        """A provider, what users do to its model, and who reads the outputs."""
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
+        """A provider, the users' changes to its model, and the attacker who reads the outputs."""
         return PaperTrial(
             seed=seed,
             data=self._data(row, seed),
@@ -144,19 +148,19 @@ class HonestButCurious(Paper):
             defence=[{"prune": {"amount": row.number("prune")}}] if row["prune"] else [],
         )
 
-    def _data(self, row: Row, seed: int) -> dict[str, Any]:
-        if row["data"] == "quadrants":  # of which every seed draws points of its own
+    def _data(self, row: PaperRow, seed: int) -> dict[str, Any]:
+        if row["data"] == "quadrants":  # every seed draws points of its own
             return {"name": "quadrants", "count": POINTS, "auxiliary": 0.0, "seed": seed}
         if row["data"] == "digits":
             return {"name": "digits", "size": 16, "auxiliary": 0.0}
-        chosen = {"size": self.settings.size, "limit": self.settings.limit}
+        options = {"size": self.settings.size, "limit": self.settings.limit}
         return {
             "name": getattr(self.settings, row["data"]),
             "auxiliary": USERS_SHARE if row.table == "6" else 0.0,
-            **{name: value for name, value in chosen.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
 
-    def _provider(self, row: Row) -> dict[str, Any]:
+    def _provider(self, row: PaperRow) -> dict[str, Any]:
         provider: dict[str, Any] = {
             "target": row["y"],
             "release": row["output"],
@@ -191,24 +195,24 @@ class HonestButCurious(Paper):
                 provider["warm_start"] = {"epochs": max(1, round(WARM_SHARE * self._epochs(row)))}
         return provider
 
-    def _schedule(self, row: Row) -> dict[str, Any]:
+    def _schedule(self, row: PaperRow) -> dict[str, Any]:
         if row["data"] == "quadrants":
             return {"epochs": 10, "batch": 400, "lr": 0.05, "channels_last": False}
         if row["data"] == "digits":
             return {"epochs": 20, "batch": 32, "lr": 0.003}
-        chosen = {
+        options = {
             "bf16": self.settings.bf16 or None,
             "patience": getattr(self.settings, f"{row['data']}_patience"),
         }
         return {
             "epochs": self._epochs(row),
-            **{name: value for name, value in chosen.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
 
-    def _epochs(self, row: Row) -> int:
+    def _epochs(self, row: PaperRow) -> int:
         return int(getattr(self.settings, f"{row['data']}_epochs"))
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         if row["role"] == "student":
             return {
                 "kind": "distillation",
@@ -229,11 +233,11 @@ class HonestButCurious(Paper):
             }
         return {"kind": "curious-decoder"}
 
-    def most(self, row: Row, seeds: int) -> int:
-        """A population, for detection."""
+    def most(self, row: PaperRow, seeds: int) -> int:
+        """The number of seeds: a whole population for detection."""
         return max(POPULATION, seeds) if row.table == "detection" else seeds
 
-    def label(self, row: Row) -> list[str]:
+    def label(self, row: PaperRow) -> list[str]:
         """Attributes, the model, and its weights."""
         model = "honest, overlearning on " + row["output"]
         if row["classifier"] != "honest":
@@ -245,58 +249,61 @@ class HonestButCurious(Paper):
         betas = ", ".join(f"{row.number(name):g}" for name in ("beta_y", "beta_s", "beta_x"))
         return [row["y"], row["s"], model, betas]
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """What the table prints, and what it is about."""
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
+        """The figures that the table prints, and is about."""
         return list(self.figures) if table in ("5", "7", "fig9", "detection") else list(self.figures[:2])
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """Majority classes, of teachers and students also how well scores rank people, wherever a threshold
-        cuts them; of Figure 4 the distance from the frontier, of detection areas under curves."""
+        """Titles of the notes: majority classes, and for teachers and students also how well scores rank
+        people, wherever a threshold cuts them; for Figure 4 the distance from the frontier, for detection
+        areas under curves."""
         if table == "fig4":
             return ("furthest of any seed from δ^y = 1.5 − δ^s",)
         if table == "detection":
             return ("AUC against honest", "unsigned", "AUC against honest, β^x .4", "by the median")
-        told = ("majority y", "majority s")
+        majorities = ("majority y", "majority s")
         if table == "6":
-            return (*told, "AUC of s")
+            return (*majorities, "AUC of s")
         if table == "fig9":
-            return told
-        return (*told, *READ_AGAIN)
+            return majorities
+        return (*majorities, *READ_AGAIN)
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """The same of one row."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The notes of one row."""
         cells = measured[row]
         if row.table == "fig4":
-            away = [abs(100 * (cell["honesty"] + cell["curiosity"] - 1.5)) for cell in cells]
-            return [f"{max(away):.2f}" if away and row["attack"] == "convex" else ""]
+            distances = [abs(100 * (cell["honesty"] + cell["curiosity"] - 1.5)) for cell in cells]
+            return [f"{max(distances):.2f}" if distances and row["attack"] == "convex" else ""]
         if row.table == "detection":
-            return _told_apart(row, measured)
-        told = [f"{100 * cells[0][name]:.2f}" if cells else "" for name in ("majority_target", "majority")]
+            return _separation(row, measured)
+        majorities = [
+            f"{100 * cells[0][name]:.2f}" if cells else "" for name in ("majority_target", "majority")
+        ]
         if row.table == "6":
             areas = [cell["auc"] for cell in cells if "auc" in cell]
-            return [*told, f"{np.mean(areas):.3f}" if areas else ""]
+            return [*majorities, f"{np.mean(areas):.3f}" if areas else ""]
         if row.table == "fig9":
-            return told
+            return majorities
         nets, panel = (self._read_again(row, role, measured) for role in (REFIT, PANEL))
         return [
-            *told,
+            *majorities,
             _over_seeds(nets, "curiosity"),
             _over_seeds(panel, "curiosity"),
             _over_seeds(panel, "auc"),
         ]
 
-    def _read_again(self, row: Row, role: str, measured: Measured) -> Sequence[Cell]:
-        """What another attack reads in a model's releases, where it was measured as often as the row. It
-        stands beside the row: which of them is better is not chosen by test figures."""
+    def _read_again(self, row: PaperRow, role: str, measured: Measured) -> Sequence[Cell]:
+        """The cells of another attack on the model's releases, where it was measured as often as the row.
+        They stand beside the row: the better of both must not be chosen by test figures."""
         cells = [cell for each in self.beside(row) if each["role"] == role for cell in measured[each]]
         return cells if len(cells) == len(measured[row]) else ()
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
-        """The frontiers."""
+        """The pictures of the frontiers."""
         return frontiers(measured) if table == "frontier" else []
 
     def remark(self, table: str) -> str:
-        """How detection and frontiers are to be read."""
+        """Help for reading detection and frontiers."""
         if table == "frontier":
             return (
                 "β^y from .7 to .3, and β^s the rest. With a warm start F learns by Eq. 3 for a third of the "
@@ -317,13 +324,13 @@ class HonestButCurious(Paper):
 
     def differences(self, measured: Measured) -> list[str]:
         """Data, epochs, the attack's passes, and the students' settings."""
-        settings, said = self.settings, []
+        settings, sentences = self.settings, []
         for name, images in PAPER_IMAGES.items():
             rows = [row for row, cells in measured.items() if row["data"] == name and cells]
             if rows:
                 tables = ", ".join(dict.fromkeys(self.tables[row.table].partition(":")[0] for row in rows))
                 patience = getattr(settings, f"{name}_patience")
-                said.append(
+                sentences.append(
                     f"{name}: {getattr(settings, name)} in {tables}; the paper's images: {images}. "
                     f"{self._epochs(rows[0])} epochs"
                     + (f" at most, until none of {patience} was better" if patience else "")
@@ -331,49 +338,49 @@ class HonestButCurious(Paper):
                 )
         if settings.size is not None or settings.width != 1.0:
             size = f"{settings.size or PAPER_SIZE}"
-            said.append(
+            sentences.append(
                 f"pictures of {size}×{size} pixels, the layers of F {settings.width:g} times as wide as the "
                 f"paper's, whose pictures have {PAPER_SIZE}×{PAPER_SIZE}"
             )
-        said.append(
+        sentences.append(
             f"batch 100, Adam 0.001 as the paper's{', in bfloat16' if settings.bf16 else ''}; passes through "
             f"F in a step of the parameterized attack: {settings.passes}"
         )
         more = OTHER_HAIR.get(settings.celeba)
         if any(row["role"] == "student" and cells for row, cells in measured.items()):
-            said.append(
+            sentences.append(
                 f"students: {STUDENT_EPOCHS} epochs in batches of {STUDENT_BATCH} for each of their "
                 "teacher's, a tenth of the answers held out to choose the epoch; asked for "
                 f"{USERS_SHARE:.0%} of the images, not the test ones"
                 + (f", and for the training images of {more}" if more else "")
                 + "; the paper's: 20% of the training images"
             )
-        return said
+        return sentences
 
 
 def _over_seeds(cells: Sequence[Cell], figure: str) -> str:
     """Mean and deviation in percent; empty where a cell lacks the figure."""
     values = [100 * cell[figure] for cell in cells if figure in cell]
-    return Column(None, values).cells()[1] if values and len(values) == len(cells) else ""
+    return PaperColumn(None, values).cells()[1] if values and len(values) == len(cells) else ""
 
 
-def _told_apart(row: Row, measured: Measured) -> list[str]:
-    """How well mean and median entropy tell this kind of model from the honest ones of either kind."""
+def _separation(row: PaperRow, measured: Measured) -> list[str]:
+    """Separation of this kind of model, by mean and median entropy, from the honest ones of either kind."""
     honest: dict[float, Sequence[Cell]] = {
         each.number("beta_x"): cells
         for each, cells in measured.items()
         if each.table == "detection" and each["classifier"] == "honest"
     }
     cells, beta_x = measured[row], row.number("beta_x")
-    found = [""] * 4
+    texts = [""] * 4
     if cells and honest.get(0.0) and not (row["classifier"] == "honest" and not beta_x):
         area = _area(honest[0.0], cells, "entropy")
-        found[:2] = [_written(area, cells, honest[0.0]), f"{max(area, 1.0 - area):.3f}"]
+        texts[:2] = [_area_text(area, cells, honest[0.0]), f"{max(area, 1.0 - area):.3f}"]
     if cells and beta_x == ALIKE and row["classifier"] != "honest" and honest.get(ALIKE):
         alike = honest[ALIKE]
         scores = ("entropy", "entropy_median")
-        found[2:] = [_written(_area(alike, cells, score), cells, alike) for score in scores]
-    return found
+        texts[2:] = [_area_text(_area(alike, cells, score), cells, alike) for score in scores]
+    return texts
 
 
 def _area(honest: Sequence[Cell], curious: Sequence[Cell], score: str) -> float:
@@ -381,6 +388,6 @@ def _area(honest: Sequence[Cell], curious: Sequence[Cell], score: str) -> float:
     return auc(scores, np.repeat([False, True], [len(honest), len(curious)]))
 
 
-def _written(area: float, curious: Sequence[Cell], honest: Sequence[Cell]) -> str:
+def _area_text(area: float, curious: Sequence[Cell], honest: Sequence[Cell]) -> str:
     low, high = auc_interval(area, len(curious), len(honest))
     return f"{area:.3f} [{low:.3f}, {high:.3f}]"

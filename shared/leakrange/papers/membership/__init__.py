@@ -1,1 +1,1 @@
-"""LiRA and RMIA: which records a model was trained on."""
+"""LiRA and RMIA: inference of the records that a model was trained on."""

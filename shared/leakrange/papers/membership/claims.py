@@ -1,4 +1,4 @@
-"""In which order the papers find the attacks, with as many shadow models."""
+"""The papers' order of the attacks, with the same number of shadow models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLAIMS = (
             USUAL,
             USUAL | {"attack": "loss-threshold"},
             figure,
-            apart=("mode", "shadows"),
+            differing=("mode", "shadows"),
         )
         for figure, title in LOW.items()
     ),

@@ -1,4 +1,4 @@
-"""LiRA and RMIA as trials of a range: by shadow models, by their settings, and in which order they come."""
+"""LiRA and RMIA as trials of a range: by shadow models, by their settings, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leakrange.papers.cells import Cell
 from leakrange.papers.membership.claims import CLAIMS
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
 
@@ -23,7 +23,7 @@ NAMES = MappingProxyType({"loss-threshold": "loss threshold", "lira": "LiRA", "r
 TARGETS = MappingProxyType({"cifar10": "object", "fashion_mnist": "item"})
 NUMBERS = ("gamma", "a")
 VALIDATION = 0.02
-"""Of the training samples: no epoch is chosen on them."""
+"""Validation share of the training samples, small since no epoch is chosen on them."""
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -31,7 +31,7 @@ Count = Annotated[int, Field(ge=1)]
 class MembershipInferenceSettings(PaperSettings):
     """The data sets and their labels, the pool of candidates, and the net and schedule of all models.
 
-    ``pool`` records are asked about, half of which are each model's members. RMIA compares them with
+    The attack asks about ``pool`` records, half of which are each model's members. RMIA compares them with
     ``population`` others. A set with labels of another name than "object" or "item" needs a ``target``.
     """
 
@@ -87,36 +87,36 @@ class MembershipInference(Paper):
     Settings = MembershipInferenceSettings
     settings: MembershipInferenceSettings
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
-        """An honest provider that learns by heart, and who asks about its pool."""
-        chosen = self.settings
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
+        """An honest provider that learns by heart, and an attacker who asks about its pool."""
+        settings = self.settings
         return PaperTrial(
             seed=seed,
             data={
-                "name": getattr(chosen, _set(row)),
-                "size": chosen.size,
+                "name": getattr(settings, _set(row)),
+                "size": settings.size,
                 "validation": VALIDATION,
-                "subset": {"pool": chosen.pool},
+                "subset": {"pool": settings.pool},
             },
             provider={
                 "behaviour": "honest",
-                "target": chosen.target or TARGETS[_set(row)],
+                "target": settings.target or TARGETS[_set(row)],
                 "release": "logits",
-                "net": {"name": chosen.net, **({} if chosen.width == 1.0 else {"width": chosen.width})},
+                "net": {"name": settings.net, **({} if settings.width == 1.0 else {"width": settings.width})},
                 "schedule": {
-                    "epochs": chosen.epochs,
-                    "batch": chosen.batch,
-                    "lr": chosen.lr,
+                    "epochs": settings.epochs,
+                    "batch": settings.batch,
+                    "lr": settings.lr,
                     "select": "last",
                     "decay": "cosine",
-                    **({"augment": True} if chosen.augment else {}),
-                    **({"bf16": True} if chosen.bf16 else {}),
+                    **({"augment": True} if settings.augment else {}),
+                    **({"bf16": True} if settings.bf16 else {}),
                 },
             },
             attack=self._attack(row),
         )
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         attack: dict[str, Any] = {"kind": row["attack"]}
         if not row["shadows"]:
             return attack
@@ -129,12 +129,13 @@ class MembershipInference(Paper):
             attack["variance"] = row["variance"]
         return attack | {name: row.number(name) for name in NUMBERS if row[name]}
 
-    def value(self, row: Row, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
-        """All in percent, the AUC too."""
+    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
+        """Every figure in percent, the AUC too."""
         return 100.0 * cell[figure] if figure in cell else None
 
-    def label(self, row: Row) -> list[str]:
-        """The attack, how many models its owner trains, and what is not as usual."""
+    def label(self, row: PaperRow) -> list[str]:
+        """The attack, the number of models that its owner trains, and the settings that differ from the
+        usual."""
         shadows = int(row.number("shadows"))
         setting = [f"{row['variance']} variance"] if row["variance"] else []
         setting += [f"{sign} = {row[name]}" for name, sign in (("gamma", "γ"), ("a", "a")) if row[name]]
@@ -144,21 +145,21 @@ class MembershipInference(Paper):
             ", ".join(setting),
         ]
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """All, also where the papers print none."""
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
+        """All figures, also where the papers print none."""
         return list(self.figures)
 
     def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """How well the target does its work."""
+        """The title of the target's accuracy."""
         return ("accuracy of the target, test images",)
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """The same of one row."""
-        found = [100.0 * cell["honesty"] for cell in measured[row]]
-        return [f"{sum(found) / len(found):.1f}" if found else "–"]
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The target's accuracy in one row."""
+        accuracies = [100.0 * cell["honesty"] for cell in measured[row]]
+        return [f"{sum(accuracies) / len(accuracies):.1f}" if accuracies else "–"]
 
     def remark(self, table: str) -> str:
-        """What is usual, and what the papers' figures are of."""
+        """The usual settings, and the origin of the papers' figures."""
         if table.endswith("-settings"):
             return (
                 "In the tables above γ is 2, a is 0.3, and the variance is one for all records below 64 "
@@ -181,24 +182,24 @@ class MembershipInference(Paper):
 
     def differences(self, measured: Measured) -> list[str]:
         """Nets, members, epochs, queries and reference models."""
-        chosen = self.settings
+        settings = self.settings
         sets = dict.fromkeys(_set(row) for row, cells in measured.items() if cells)
         return [
-            *(f"{name}: {getattr(chosen, name)}, {chosen.size}×{chosen.size} pixels" for name in sets),
-            f"members of each model: {chosen.pool // 2:,} of a pool of {chosen.pool:,}; the papers’: 25,000 "
-            "of 50,000",
-            f"all models: {chosen.net} of width {chosen.width:g}, {chosen.epochs} epochs in batches of "
-            f"{chosen.batch}, Adam {chosen.lr:g} down to 0 as half a cosine, the last epoch kept, "
-            f"{'' if chosen.augment else 'not '}augmented; the papers’: WideResNet-28-2, 100 epochs, "
+            *(f"{name}: {getattr(settings, name)}, {settings.size}×{settings.size} pixels" for name in sets),
+            f"members of each model: {settings.pool // 2:,} of a pool of {settings.pool:,}; the papers’: "
+            "25,000 of 50,000",
+            f"all models: {settings.net} of width {settings.width:g}, {settings.epochs} epochs in batches of "
+            f"{settings.batch}, Adam {settings.lr:g} down to 0 as half a cosine, the last epoch kept, "
+            f"{'' if settings.augment else 'not '}augmented; the papers’: WideResNet-28-2, 100 epochs, "
             "augmented",
             "queries: each record as it is; the papers’ best figures: shifted and mirrored copies, too",
             "shadows: 64 at most; the papers’: 256 (LiRA), 254 (RMIA)",
-            f"RMIA: {chosen.population:,} population records that no model was trained on, a softmax at "
+            f"RMIA: {settings.population:,} population records that no model was trained on, a softmax at "
             "temperature 1, the mean over models; its authors’ code: all non-members, a Taylor softmax with "
             "a soft margin at temperature 2, a trimmed mean",
         ]
 
 
-def _set(row: Row) -> str:
+def _set(row: PaperRow) -> str:
     """The setting that names a row's data set."""
     return row.table.removesuffix("-settings")

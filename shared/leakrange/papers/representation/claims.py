@@ -1,4 +1,4 @@
-"""In which order the paper finds TAPPFL's levels of privacy, and TAPPFL and its rivals."""
+"""The paper's order of TAPPFL's levels of privacy, and of TAPPFL and its rivals."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CLAIMS = (
         {"method": "DPFE"},
         HIDDEN,
         "curiosity",
-        apart=("level",),
+        differing=("level",),
     ),
     Claim(
         "DPFE tells a fresh attacker more than λ of .75, by AUC",
         {"method": "DPFE"},
         HIDDEN,
         "auc",
-        apart=("level",),
+        differing=("level",),
     ),
-    Claim("AT keeps more accuracy than λ of .75", {"method": "AT"}, HIDDEN, "honesty", apart=("level",)),
+    Claim("AT keeps more accuracy than λ of .75", {"method": "AT"}, HIDDEN, "honesty", differing=("level",)),
 )

@@ -15,7 +15,7 @@ from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.representation.claims import CLAIMS
 from leakrange.papers.representation.pictures import compared, tradeoffs
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
 
@@ -34,18 +34,18 @@ METHODS = MappingProxyType(
 LEVELS = MappingProxyType(
     {"tappfl": "strength", "dpfe": "strength", "adversarial": "strength", "compressed": "amount"}
 )
-"""The parameter that a row's level is; of those that add noise it is the noise."""
+"""The parameter that a row's level sets; for defences that add noise it is the noise."""
 CLIPS = MappingProxyType({"dp-gaussian": 2.0, "dp-laplace": 200.0})
-"""Norms to which a device's moves are clipped: about what it moves in a round, by L2 and by L1."""
+"""Norms to which a device's moves are clipped: about the size of its move in a round, by L2 and by L1."""
 TASK_SPECIFIC = ("dpfe", "adversarial")
 ASKED = MappingProxyType({"cifar10": "object", "adult": "income", "loans": "affordability"})
 PRIVATE = MappingProxyType(
     {"animal": "animal", "race": "race", "gender": "gender", "marital": "marital-status"}
 )
 PLAYED = MappingProxyType({"hmda": {"affordability": "high-priced", "race": "race-2"}})
-"""What plays the paper's attributes where a set calls them otherwise."""
+"""Attributes that play the paper's where a set calls them otherwise."""
 RECORDS = 3_000
-"""Labelled records of the attacker, which no device has."""
+"""Number of the attacker's labelled records, which no device has."""
 
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 Limit = Annotated[int, Field(ge=1)]
@@ -54,13 +54,13 @@ Batch = Annotated[int, Field(ge=8, le=4096)]
 
 
 class RepresentationSettings(PaperSettings):
-    """The data sets that play the paper's, the nets, and how long is trained.
+    """The data sets that play the paper's, the nets, and the length of training.
 
     ``loans`` may be the paper's own (``loans``, files of the FHFA) or its stand-in ``hmda``, of which
     ``loans_limit`` samples of each split are used. ``critics`` and ``picture_net`` are the paper's, or
     "small" and ``tappfl-small`` for a CPU. ``picture_…`` are settings of CIFAR-10, the others of tables. The
-    paper does not say for how many rounds the extractor is trained before anything is hidden
-    (``pretraining``), nor how the task is learned on its features: ``task_epochs`` in batches of 128.
+    paper does not state the number of rounds before anything is hidden (``pretraining``), nor how the task is
+    learned on the extractor's features: ``task_epochs`` in batches of 128.
     """
 
     cifar10: str = "cifar10"
@@ -128,7 +128,7 @@ class RepresentationLearning(Paper):
     Settings = RepresentationSettings
     settings: RepresentationSettings
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """Devices that upload features, a provider that decides on them, and an attacker who reads them."""
         settings = self.settings
         return PaperTrial(
@@ -145,27 +145,27 @@ class RepresentationLearning(Paper):
             attack=self._attack(row),
         )
 
-    def _set(self, row: Row) -> str:
+    def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, row["set"]))
 
-    def _attribute(self, row: Row, name: str) -> str:
+    def _attribute(self, row: PaperRow, name: str) -> str:
         return PLAYED.get(self._set(row), {}).get(name, name)
 
-    def _private(self, row: Row) -> str:
+    def _private(self, row: PaperRow) -> str:
         return self._attribute(row, PRIVATE[row["private"]])
 
-    def _data(self, row: Row) -> dict[str, Any]:
+    def _data(self, row: PaperRow) -> dict[str, Any]:
         limit = self.settings.loans_limit if row["set"] == "loans" else None
         return {"name": self._set(row), **({"limit": limit} if limit else {})}
 
-    def _net(self, row: Row) -> str:
+    def _net(self, row: PaperRow) -> str:
         return self.settings.picture_net if row["set"] == "cifar10" else "tappfl-mlp"
 
-    def _of(self, row: Row, name: str) -> Any:
+    def _of(self, row: PaperRow, name: str) -> Any:
         """A setting that pictures have by themselves."""
         return getattr(self.settings, f"picture_{name}" if row["set"] == "cifar10" else name)
 
-    def _defence(self, row: Row) -> list[Any]:
+    def _defence(self, row: PaperRow) -> list[Any]:
         if row["method"] == "none":
             return []
         name, settings = METHODS[row["method"]], self.settings
@@ -190,7 +190,7 @@ class RepresentationLearning(Paper):
             parameters["useful"] = self._attribute(row, ASKED[row["set"]])
         return [{name: parameters}]
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         kind = "attribute-inference" if row["attack"] == "direct" else row["attack"]
         return {
             "kind": kind,
@@ -199,35 +199,35 @@ class RepresentationLearning(Paper):
             "knowledge": "aware",
         }
 
-    def label(self, row: Row) -> list[str]:
+    def label(self, row: PaperRow) -> list[str]:
         """Data, attribute, method with its level, and the attack."""
-        mark = {"none": "", "MC": f" {row['level']} pruned"}
-        told = mark.get(row["method"])
-        if told is None:
+        marks = {"none": "", "MC": f" {row['level']} pruned"}
+        mark = marks.get(row["method"])
+        if mark is None:
             sign = "λ" if row["method"] in ("TAPPFL", "DPFE", "AT") else "noise"
-            told = f", {sign} = {row['level']}"
+            mark = f", {sign} = {row['level']}"
         method = "no defence" if row["method"] == "none" else row["method"]
-        return [self._set(row), self._private(row), f"{method}{told}", row["attack"]]
+        return [self._set(row), self._private(row), f"{method}{mark}", row["attack"]]
 
     def heading(self, figure: str) -> str:
-        """What a figure is called on the page."""
+        """The name of a figure on the page."""
         return {
             "honesty": "test accuracy",
             "curiosity": "inference, fresh attacker",
             "local_curiosity": "inference, devices’ own",
         }[figure]
 
-    def value(self, row: Row, figure: str, cell: Cell) -> float | None:
+    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:
         """See `Paper.value`; an AUC in percent as well."""
-        found = super().value(row, figure, cell)
-        return 100.0 * found if figure == "auc" and found is not None else found
+        value = super().value(row, figure, cell)
+        return 100.0 * value if figure == "auc" and value is not None else value
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """All of them: rows that are not printed have ours."""
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
+        """All figures: rows that are not printed have ours."""
         return list(self.figures)
 
     def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """What the accuracies stand against, and what bounds them."""
+        """Titles of the notes: the baselines of the accuracies, and their bounds."""
         return (
             "AUC of the fresh attacker, %, with the 95 % interval over seeds",
             "majority: private, task",
@@ -237,19 +237,19 @@ class RepresentationLearning(Paper):
             "ε",
         )
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """Of the row's seeds the means; of a bound of each seed the least."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The notes of one row: means over its seeds, and of a bound the least of all seeds."""
         cells = measured[row]
         if not cells:
             return [""] * 6
 
         def mean(name: str) -> str:
-            found = [cell[name] for cell in cells if name in cell]
-            return f"{100 * sum(found) / len(found):.1f}" if found else "–"
+            values = [cell[name] for cell in cells if name in cell]
+            return f"{100 * sum(values) / len(values):.1f}" if values else "–"
 
         def least(name: str) -> str:
-            found = [cell[name] for cell in cells if name in cell]
-            return f"{100 * min(found):.1f}" if found else "–"
+            values = [cell[name] for cell in cells if name in cell]
+            return f"{100 * min(values):.1f}" if values else "–"
 
         advantage = mean("advantage")
         return [
@@ -262,7 +262,7 @@ class RepresentationLearning(Paper):
         ]
 
     def remark(self, table: str) -> str:
-        """What is read from a table, and how."""
+        """Help for reading a table."""
         return {
             "2": (
                 "The paper’s inference accuracies of Adult and several of CIFAR-10 lie below the share of "
@@ -287,10 +287,10 @@ class RepresentationLearning(Paper):
         }.get(table, "")
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
-        """Of Table 2 the losses against λ (Figure 2), of Figure 4 both accuracies of each method."""
+        """The losses against λ for Table 2 (Figure 2), and both accuracies of each method for Figure 4."""
         if table == "2":
-            own = {row: cells for row, cells in measured.items() if row["method"] != "none"}
-            return tradeoffs(own, {row: f"{self._set(row)}, {self._private(row)}" for row in own})
+            defended = {row: cells for row, cells in measured.items() if row["method"] != "none"}
+            return tradeoffs(defended, {row: f"{self._set(row)}, {self._private(row)}" for row in defended})
         return compared(measured) if table == "fig4" else []
 
     def differences(self, measured: Measured) -> list[str]:
@@ -298,36 +298,37 @@ class RepresentationLearning(Paper):
         settings = self.settings
         limit = settings.loans_limit
         limited = {"loans": f", {limit:,} samples of each split"} if limit else {}
-        said = [
+        sentences = [
             f"{name}: {getattr(settings, name)}{limited.get(name, '')}"
             for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells)
         ]
-        said.append(
+        sentences.append(
             f"nets of tables: tappfl-mlp (the paper’s extractor), of pictures {settings.picture_net}; "
             f"critics: {settings.critics}; a head of one hidden layer, {settings.task_epochs} epochs"
         )
-        said.append(
+        sentences.append(
             f"learning rate of devices {settings.lr:g} (the paper’s: .01); {settings.pretraining} rounds "
             f"before anything is hidden, {settings.rounds} rounds of {settings.local_epochs} local epochs in "
             f"batches of {settings.batch} (20 rounds, 10 epochs, 10); of pictures "
             f"{settings.picture_pretraining}, {settings.picture_rounds}, {settings.picture_local_epochs}, "
             f"{settings.picture_batch}"
         )
-        said.append(
+        sentences.append(
             f"{settings.devices} devices, all of which train in every round, and {settings.share:g} of which "
             "the server then averages (100, .1)"
         )
         passes = (settings.pretraining + settings.rounds) * settings.local_epochs
-        said.append(
+        sentences.append(
             f"every defence of tables trains for the same {passes} passes of each device through its "
             "samples, with the same rate and batches; no parameter of a rival was tuned"
         )
-        said.append("weights begin as N(0, 2/inputs), which the paper does not say")
-        return said
+        sentences.append("weights begin as N(0, 2/inputs), which the paper does not say")
+        return sentences
 
 
 def _over_seeds(values: Sequence[float]) -> str:
-    """The mean with its 95 % interval (Student's t); of one seed alone nothing is known of others."""
+    """The mean with its 95 % interval (Student's t). A single seed tells nothing of others, and has no
+    interval."""
     if not values:
         return "–"
     if len(values) < 2:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from leakrange.papers.cells import Cell
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points
 
 __all__ = ["compared", "tradeoffs"]
@@ -17,10 +17,10 @@ LOSSES = {
     "adversary_cross_entropy": "Cross-entropy of devices’ own adversaries (nats)",
     "kept_loss": "Jensen-Shannon loss of devices’ critics",
 }
-"""What Figure 2 draws, by the metric that holds it: both are the greater the less is told."""
+"""Titles of Figure 2's losses, by the metric that holds each: both are greater the less is told."""
 
 
-def tradeoffs(measured: Mapping[Row, Sequence[Cell]], names: Mapping[Row, str]) -> list[Picture]:
+def tradeoffs(measured: Mapping[PaperRow, Sequence[Cell]], names: Mapping[PaperRow, str]) -> list[Picture]:
     """Each loss against λ: a line for each name, through the means of its seeds."""
     drawn = []
     for metric, title in LOSSES.items():
@@ -40,7 +40,7 @@ def tradeoffs(measured: Mapping[Row, Sequence[Cell]], names: Mapping[Row, str]) 
     return drawn
 
 
-def compared(measured: Mapping[Row, Sequence[Cell]]) -> list[Picture]:
+def compared(measured: Mapping[PaperRow, Sequence[Cell]]) -> list[Picture]:
     """Test accuracy against the fresh attacker's inference accuracy: a line for each method."""
     methods = list(dict.fromkeys(row["method"] for row, cells in measured.items() if cells))
     rows = [

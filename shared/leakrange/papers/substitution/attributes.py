@@ -1,4 +1,4 @@
-"""Which attribute of a data set plays which of PASS's, and which classes' shares its ablation skews."""
+"""The attributes of data sets that play PASS's, and the shares of classes that its ablation skews."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAYED: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 def played(data: str, attributes: str) -> list[str]:
-    """The set's own names of those of the paper's ``attributes``, parted by spaces, that it has."""
+    """The set's own names of those ``attributes`` of the paper, separated by spaces, that it has."""
     return [PLAYED[data][name] for name in attributes.split() if name in PLAYED[data]]
 
 

@@ -1,4 +1,4 @@
-"""In which order the paper finds PASS and its rivals."""
+"""The paper's order of PASS and its rivals."""
 
 from __future__ import annotations
 

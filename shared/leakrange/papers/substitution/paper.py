@@ -17,9 +17,9 @@ from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.substitution.attributes import PLAYED, played, skewed
 from leakrange.papers.substitution.claims import CLAIMS
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
-from leakrange.report.document import Section
+from leakrange.report.document import PaperSection
 from leakrange.scenario.results import TrialResult
 
 __all__ = ["StochasticSubstitution", "SubstitutionSettings"]
@@ -37,7 +37,8 @@ FIGURES = MappingProxyType(
         "panel": ("panel_auc", "AUC of {}, panel"),
     }
 )
-"""What the figures about an attribute are called, by how their names begin: in cells, and on the page."""
+"""Names of the figures about an attribute, by the beginning of the figure's name: in cells, and on the
+page."""
 GAINS = ("nag", "unfinetuned_nag", "protector_nag")
 """The NAGs of an attribute in cells."""
 RIVALS = MappingProxyType(
@@ -50,11 +51,11 @@ NOISE: Mapping[str, dict[str, Any]] = MappingProxyType(
         "Snow": {"snow": {"share": 0.5}},
     }
 )
-"""The paper states none of these parameters: these are ours."""
+"""Parameters of noise. The paper states none of them: these are ours."""
 DP_IMAGE = MappingProxyType({"epsilon": 500.0, "latent": 64})
 ALL_RECORDS = 1_000_000
 REPEATED_SHARE = 0.2
-"""Of the training samples: those of the attacker, whose obfuscation it repeats."""
+"""The attacker's share of the training samples, whose obfuscation it repeats."""
 
 ANOTHER_DRAW = 1
 """The seed of the data on which learning rates are tried."""
@@ -64,23 +65,23 @@ Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Width = Annotated[float, Field(gt=0.0, le=8.0)]
 
 
-def _parted(given: Any) -> Any:
-    """``PASS:0.003,ADV:0.01`` as a mapping."""
-    return dict(part.partition(":")[::2] for part in given.split(",")) if isinstance(given, str) else given
+def _parted(value: Any) -> Any:
+    """Parse ``PASS:0.003,ADV:0.01`` to a mapping."""
+    return dict(part.partition(":")[::2] for part in value.split(",")) if isinstance(value, str) else value
 
 
 Rates = Annotated[Mapping[str, Rate], BeforeValidator(_parted)]
 
 
 class SubstitutionSettings(PaperSettings):
-    """The data sets that play the paper's, the nets, and how long is trained on each.
+    """The data sets that play the paper's, the nets, and the length of training on each.
 
     ``speech`` stands for AudioMNIST, ``motion`` for MotionSense, ``faces`` for CelebA with pictures of
     ``size`` pixels a side. The net of a set embeds samples for PASS, and is the adversary of rivals and of
     attackers. ``…_epochs`` are PASS's. Rivals and attackers train as long as PASS, or as their own settings
     say. ``rates`` are learning rates by method (``PASS:0.003,ADV:0.01``); of the others PASS has ``lr``, and
-    rivals have ``rival_lr`` or else ``lr``. ``half``: how many training samples Table 15 draws from; half of
-    them are the protector's.
+    rivals have ``rival_lr`` or else ``lr``. ``half``: the number of training samples that Table 15 draws
+    from; half of them are the protector's.
     """
 
     speech: str = "fsdd"
@@ -171,8 +172,8 @@ class StochasticSubstitution(Paper):
     Settings = SubstitutionSettings
     settings: SubstitutionSettings
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
-        """A device that obfuscates, and who learns from what leaves it."""
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
+        """A device that obfuscates, and an attacker who learns from its uploads."""
         return PaperTrial(
             seed=seed,
             data=self._data(row),
@@ -181,36 +182,35 @@ class StochasticSubstitution(Paper):
             attack=self._attack(row),
         )
 
-    def _set(self, row: Row) -> str:
+    def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, row["set"]))
 
-    def _own(self, row: Row, name: str) -> Any:
+    def _of_set(self, row: PaperRow, name: str) -> Any:
         """A setting that every set has."""
         return getattr(self.settings, f"{row['set']}_{name}")
 
-    def _played(self, row: Row, role: str) -> list[str]:
+    def _played(self, row: PaperRow, role: str) -> list[str]:
         return played(self._set(row), row[role])
 
-    def _data(self, row: Row) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._set(row), "auxiliary": 0.0}
+    def _data(self, row: PaperRow) -> dict[str, Any]:
+        data: dict[str, Any] = {"name": self._set(row), "auxiliary": 0.0}
         if row["set"] == "faces" and self.settings.size:
-            found["size"] = self.settings.size
-        if row[
-            "repeats"
-        ]:  # whoever repeats has few records, and of all classes: a split of its own is drawn at random
-            found["auxiliary"] = REPEATED_SHARE
+            data["size"] = self.settings.size
+        # An attacker who repeats has few records, of all classes, in a split that is drawn at random.
+        if row["repeats"]:
+            data["auxiliary"] = REPEATED_SHARE
         if row["rate"]:
-            found["seed"] = ANOTHER_DRAW
+            data["seed"] = ANOTHER_DRAW
         if row.table == "15":
-            found["subset"] = {"pool": self.settings.half, "share": 0.5}
-        return found
+            data["subset"] = {"pool": self.settings.half, "share": 0.5}
+        return data
 
-    def _net(self, row: Row) -> dict[str, Any]:
-        width = self._own(row, "width")
-        return {"name": self._own(row, "net"), **({} if width == 1.0 else {"width": width})}
+    def _net(self, row: PaperRow) -> dict[str, Any]:
+        width = self._of_set(row, "width")
+        return {"name": self._of_set(row, "net"), **({} if width == 1.0 else {"width": width})}
 
-    def _provider(self, row: Row) -> dict[str, Any]:
-        """Whoever is sent the samples; its model is that of somebody who never saw a substitute."""
+    def _provider(self, row: PaperRow) -> dict[str, Any]:
+        """The receiver of the samples; its model is that of somebody who never saw a substitute."""
         return {
             "behaviour": "honest",
             "target": self._played(row, "useful")[0],
@@ -219,32 +219,32 @@ class StochasticSubstitution(Paper):
             "schedule": {"epochs": 3, "batch": 100, "lr": 2e-3},
         }
 
-    def _lr(self, row: Row) -> float:
-        """The one that a row tries, that of its method, that of all, or the paper's."""
-        method, given = row["method"].split()[0], self.settings
-        of_all = given.lr if method == "PASS" else given.rival_lr or given.lr
+    def _lr(self, row: PaperRow) -> float:
+        """The learning rate that a row tries, that of its method, that of all, or the paper's."""
+        method, settings = row["method"].split()[0], self.settings
+        of_all = settings.lr if method == "PASS" else settings.rival_lr or settings.lr
         papers = 1e-4 if row["set"] == "faces" else 1e-3
-        return row.number("rate") or given.rates.get(method) or of_all or papers
+        return row.number("rate") or settings.rates.get(method) or of_all or papers
 
-    def _defence(self, row: Row) -> dict[str, Any]:
+    def _defence(self, row: PaperRow) -> dict[str, Any]:
         method = row["method"]
         if method in NOISE:
             return {name: dict(parameters) for name, parameters in NOISE[method].items()}
         shared = {
             "private": _one(self._played(row, "private")),
             "useful": _one(self._played(row, "useful")),
-            **({"net": self._own(row, "net")}),
-            **({} if self._own(row, "width") == 1.0 else {"width": self._own(row, "width")}),
+            **({"net": self._of_set(row, "net")}),
+            **({} if self._of_set(row, "width") == 1.0 else {"width": self._of_set(row, "width")}),
         }
-        epochs = self._own(row, "epochs")
+        epochs = self._of_set(row, "epochs")
         if method.startswith("PASS"):
             return {"pass": {**shared, "epochs": epochs, "lr": self._lr(row), **self._pass(row)}}
-        shared |= {"epochs": self._own(row, "rival_epochs") or epochs, "lr": self._lr(row)}
+        shared |= {"epochs": self._of_set(row, "rival_epochs") or epochs, "lr": self._lr(row)}
         return {"dp-image": {**shared, **DP_IMAGE}} if method == "DP-Image" else {RIVALS[method]: shared}
 
-    def _pass(self, row: Row) -> dict[str, Any]:
-        """What a row sets for PASS."""
-        found: dict[str, Any] = {"sticky": True} if row["method"].endswith("sticky") else {}
+    def _pass(self, row: PaperRow) -> dict[str, Any]:
+        """The parameters that a row sets for PASS."""
+        parameters: dict[str, Any] = {"sticky": True} if row["method"].endswith("sticky") else {}
         private, useful = self._played(row, "private"), self._played(row, "useful")
         weights = {}
         if row["lambda"]:
@@ -252,17 +252,17 @@ class StochasticSubstitution(Paper):
         if row["mu"]:
             weights["general"] = row.number("mu")
         if row["substitutes"]:
-            found["substitutes"] = int(row["substitutes"])
+            parameters["substitutes"] = int(row["substitutes"])
         if row["male"]:
             attributes = datasets[self._set(row)].attributes
             skew = {private[0]: (row.number("male"), False), useful[0]: (row.number("digit0"), True)}
-            found["skew"] = {
+            parameters["skew"] = {
                 name: [round(share, 6) for share in skewed(first / 100, len(attributes[name].classes), end)]
                 for name, (first, end) in skew.items()
             }
-        return {**found, **({"weights": weights} if weights else {})}
+        return {**parameters, **({"weights": weights} if weights else {})}
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         repeats = int(row.number("repeats"))
         general = self._played(row, "general")
         return {
@@ -271,14 +271,14 @@ class StochasticSubstitution(Paper):
             "useful": _one(self._played(row, "useful")),
             **({"general": _one(general)} if general else {}),
             "net": self._net(row),
-            "epochs": self.settings.probing_epochs or self._own(row, "epochs"),
+            "epochs": self.settings.probing_epochs or self._of_set(row, "epochs"),
             "records": "auxiliary" if repeats else "pool" if row.table == "15" else "train",
             "auxiliary": ALL_RECORDS,
             **({"repeats": repeats, "knowledge": "averaging"} if repeats > 1 else {"knowledge": "aware"}),
         }
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
-        """Metrics; and every figure of each attribute, by both their names."""
+        """Metrics, and every figure of each attribute under the names of both."""
         cell = super().kept(trial, result)
         for row in result.views["attributes"]:
             cell |= {
@@ -288,25 +288,29 @@ class StochasticSubstitution(Paper):
             }
         return cell
 
-    def read(self, row: Row, cells: list[Cell]) -> list[Cell]:
-        """Without the NAGs of attributes that samples as they are do not tell clearly under every seed."""
-        lost, kept = self._played(row, "private"), self._played(row, "useful") + self._played(row, "general")
-        unclear = {name for name in (*lost, *kept) if not all(_leads(cell, name) for cell in cells)}
+    def read(self, row: PaperRow, cells: list[Cell]) -> list[Cell]:
+        """The cells without the NAGs of attributes that unprotected samples do not tell clearly under every
+        seed."""
+        hidden, kept = (
+            self._played(row, "private"),
+            self._played(row, "useful") + self._played(row, "general"),
+        )
+        unclear = {name for name in (*hidden, *kept) if not all(_leads(cell, name) for cell in cells)}
         if not unclear:
             return cells
         dropped = {f"{figure} {name}" for figure in GAINS for name in unclear} | {"mnag"}
-        found = []
+        clear = []
         for cell in cells:
             useful, private = (
                 mean_gain([cell.get(f"nag {name}") for name in side if name not in unclear])
-                for side in (kept, lost)
+                for side in (kept, hidden)
             )
             mnag = {} if useful is None or private is None else {"mnag": useful - private}
-            found.append({name: value for name, value in cell.items() if name not in dropped} | mnag)
-        return found
+            clear.append({name: value for name, value in cell.items() if name not in dropped} | mnag)
+        return clear
 
-    def label(self, row: Row) -> list[str]:
-        """Data, method, and whatever the table is about."""
+    def label(self, row: PaperRow) -> list[str]:
+        """Data, method, and the setting that the table varies."""
         about = {
             "3": f"private: {', '.join(self._played(row, 'private'))}",
             "9": f"λ = {row['lambda']} N/M",
@@ -319,11 +323,11 @@ class StochasticSubstitution(Paper):
         return [self._set(row), row["method"], about]
 
     def heading(self, figure: str) -> str:
-        """What a figure is called on the page."""
+        """The name of a figure on the page."""
         kind, _, attribute = figure.partition("_")
         return FIGURES[kind][1].format(attribute) if kind in FIGURES else super().heading(figure)
 
-    def value(self, row: Row, figure: str, cell: Cell) -> float | None:
+    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:
         """A figure in percent, of the attribute that plays the paper's."""
         kind, _, attribute = figure.partition("_")
         name = figure
@@ -331,93 +335,93 @@ class StochasticSubstitution(Paper):
             name = f"{FIGURES[kind][0]} {PLAYED[self._set(row)].get(attribute)}"
         return 100.0 * cell[name] if name in cell else None
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:
-        """Those that are about an attribute of the rows, and that a set has."""
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:
+        """The figures about an attribute of the rows that the set has."""
         kinds = {"1": ("protector", "nag"), "7": ("nag", "acc", "mnag"), "4": ("nag", "unfinetuned", "mnag")}
-        wanted = set()
+        attributes = set()
         roles = ("private",) if table == "1" else ("private", "useful", "general")
         for row in rows:
-            asked = " ".join(row[role] for role in roles).split()
-            wanted |= {name for name in asked if name in PLAYED[self._set(row)]}
-        found = []
+            named = " ".join(row[role] for role in roles).split()
+            attributes |= {name for name in named if name in PLAYED[self._set(row)]}
+        figures = []
         for figure in self.figures:
             kind, _, attribute = figure.partition("_")
-            if kind in kinds.get(table, ("nag", "mnag")) and (attribute in wanted or kind == "mnag"):
-                found.append(figure)
+            if kind in kinds.get(table, ("nag", "mnag")) and (attribute in attributes or kind == "mnag"):
+                figures.append(figure)
         private = {name for row in rows for name in row["private"].split() if name in PLAYED[self._set(row)]}
-        return found + [f"panel_{name}" for name in ATTRIBUTES if name in private]
+        return figures + [f"panel_{name}" for name in ATTRIBUTES if name in private]
 
-    def most(self, row: Row, seeds: int) -> int:
-        """One of a learning rate that is tried; none where the set has no other draw."""
+    def most(self, row: PaperRow, seeds: int) -> int:
+        """One seed of a learning rate that is tried; none where the set has no other draw."""
         return seeds if not row["rate"] else min(seeds, int(self._drawn(row)))
 
-    def _drawn(self, row: Row) -> bool:
+    def _drawn(self, row: PaperRow) -> bool:
         return not issubclass(datasets[self._set(row)], GivenSet)
 
     def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """What there was to gain."""
+        """The title of the accuracies between which a gain lies."""
         return ("commonest class and undefended accuracy",)
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """Of each attribute, of the row's first seed."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The accuracies of each attribute, under the row's first seed."""
         if not measured[row]:
             return [""]
         cell = measured[row][0]
-        asked = [name for role in ("private", "useful", "general") for name in self._played(row, role)]
+        names = [name for role in ("private", "useful", "general") for name in self._played(row, role)]
         return [
             ", ".join(
                 f"{name} {100 * cell[f'majority {name}']:.1f} to {100 * cell[f'undefended {name}']:.1f}"
                 f"{'' if f'nag {name}' in cell else ': no lead to share'}"
-                for name in asked
+                for name in names
                 if f"majority {name}" in cell
             )
         ]
 
-    def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
+    def _section(self, table: str, rows: Sequence[PaperRow], measured: Measured) -> PaperSection:
         section = super()._section(table, rows, measured)
         return replace(section, remark=" ".join(filter(None, (section.remark, self._rivals(rows, measured)))))
 
-    def _rivals(self, rows: Sequence[Row], measured: Measured) -> str:
-        """How long rivals of the rows train, as a share of PASS's epochs, and who chose their learning rates;
-        empty where there are none."""
+    def _rivals(self, rows: Sequence[PaperRow], measured: Measured) -> str:
+        """Epochs of the rows' rivals as a share of PASS's, and the origin of their learning rates; empty
+        without rivals."""
         trained = (row for row in rows if row["method"] in (*RIVALS, "DP-Image"))
         shares = {
-            self._set(row): (self._own(row, "rival_epochs") or self._own(row, "epochs"))
-            / self._own(row, "epochs")
+            self._set(row): (self._of_set(row, "rival_epochs") or self._of_set(row, "epochs"))
+            / self._of_set(row, "epochs")
             for row in trained
         }
         if not shares:
             return ""
-        told = ", ".join(f"{share:.0%} of PASS’s epochs on {name}" for name, share in shares.items())
+        lengths = ", ".join(f"{share:.0%} of PASS’s epochs on {name}" for name, share in shares.items())
         if rows[0]["rate"]:
-            return f"Rivals train for {told}."
+            return f"Rivals train for {lengths}."
         tried = [each for each in rows if each["method"].split()[0] in ("PASS", "DP-Image", *RIVALS)]
         rates = [self._best_of(each, measured) for each in tried]
         if not all(self._lr(each) in best for each, best in zip(tried, rates, strict=True)):
-            return f"Rivals train for {told}; no rival was tuned."
+            return f"Rivals train for {lengths}; no rival was tuned."
         *most, last = sorted({row.number("rate") for row in measured if row["rate"]})
         listed = f"{', '.join(f'{each:g}' for each in most)} and {last:g}"
         return (
-            f"Rivals train for {told}. Each of them, and PASS, has the learning rate that gave the highest "
-            f"mNAG of {listed} on another draw of the set, under one seed."
+            f"Rivals train for {lengths}. Each of them, and PASS, has the learning rate that gave the "
+            f"highest mNAG of {listed} on another draw of the set, under one seed."
         )
 
-    def _best_of(self, row: Row, measured: Measured) -> Collection[float]:
-        """The learning rates with the highest mNAG of those that were tried for a row's method; none where
-        one of them was not measured."""
+    def _best_of(self, row: PaperRow, measured: Measured) -> Collection[float]:
+        """The learning rates with the highest mNAG among those tried for a row's method; none where one of
+        them was not measured."""
         tried = [
             each
             for each in measured
             if each["rate"] and (each["set"], each["method"]) == (row["set"], row["method"])
         ]
-        found = {each: [self.value(each, "mnag", cell) for cell in measured[each]] for each in tried}
-        gains = {each: figures[0] for each, figures in found.items() if figures and figures[0] is not None}
+        values = {each: [self.value(each, "mnag", cell) for cell in measured[each]] for each in tried}
+        gains = {each: figures[0] for each, figures in values.items() if figures and figures[0] is not None}
         if len(gains) < len(tried) or not gains:
             return ()
         return {each.number("rate") for each in gains if gains[each] == max(gains.values())}
 
     def remark(self, table: str) -> str:
-        """What plays the paper’s attributes, and what is ours."""
+        """The attributes that play the paper’s, and the choices that are ours."""
         if table == "repeats":
             return (
                 f"The attacker has {REPEATED_SHARE:.0%} of the training samples to itself. It has each of "
@@ -436,37 +440,39 @@ class StochasticSubstitution(Paper):
 
     def differences(self, measured: Measured) -> list[str]:
         """Data, attributes, nets, epochs."""
-        settings, said = self.settings, []
+        settings, sentences = self.settings, []
         paper = {"speech": ("AudioMNIST", 2000), "motion": ("MotionSense", 200), "faces": ("CelebA", 50)}
         for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells):
             data = getattr(settings, name)
             names = ", ".join(
-                f"{theirs} is {ours}" for theirs, ours in PLAYED[data].items() if theirs != ours
+                f"{printed} is {name_here}"
+                for printed, name_here in PLAYED[data].items()
+                if printed != name_here
             )
             epochs = getattr(settings, f"{name}_epochs")
             rivals = getattr(settings, f"{name}_rival_epochs") or epochs
             net, width = getattr(settings, f"{name}_net"), getattr(settings, f"{name}_width")
             attackers = settings.probing_epochs or epochs
-            said.append(
+            sentences.append(
                 f"{name}: {data}{f' ({names})' if names else ''}, net {net} of width {width:g}; epochs of "
                 f"PASS {epochs}, of rivals {rivals}, of attackers {attackers}; the paper’s: "
                 f"{paper[name][0]}, {paper[name][1]} epochs of each"
             )
         if settings.size:
-            said.append(f"faces of {settings.size} pixels a side; the paper’s: 160")
+            sentences.append(f"faces of {settings.size} pixels a side; the paper’s: 160")
         rate, rival = settings.lr, settings.rival_lr or settings.lr
         if rate or rival or settings.rates:
             named = {"PASS": rate, "rivals": rival, **settings.rates}
-            told = ", ".join(f"{name} {each:g}" for name, each in named.items() if each)
-            said.append(f"learning rates: {told}; the paper’s: 0.001, of faces 0.0001")
-        said.append("parameters of noise are ours: the paper states none")
-        said.append("mNAG is a mean over those attributes that the set has")
-        return said
+            listed = ", ".join(f"{name} {each:g}" for name, each in named.items() if each)
+            sentences.append(f"learning rates: {listed}; the paper’s: 0.001, of faces 0.0001")
+        sentences.append("parameters of noise are ours: the paper states none")
+        sentences.append("mNAG is a mean over those attributes that the set has")
+        return sentences
 
 
 def _leads(cell: Cell, name: str) -> bool:
-    """Whether samples as they are tell more of that attribute than the commonest class, and not by chance;
-    also where the cell has no such attribute."""
+    """Whether unprotected samples tell more of that attribute than the commonest class, and not by chance.
+    True where the cell has no such attribute."""
     undefended = cell.get(f"undefended {name}")
     if undefended is None:
         return True
@@ -474,5 +480,5 @@ def _leads(cell: Cell, name: str) -> bool:
     return bool(undefended - cell[f"majority {name}"] > noise)
 
 
-def _one(found: Sequence[str]) -> str | list[str]:
-    return found[0] if len(found) == 1 else list(found)
+def _one(names: Sequence[str]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)

@@ -1,4 +1,4 @@
-"""In which order the paper finds what vicious providers redraw."""
+"""The paper's order of the reconstructions of vicious providers."""
 
 from __future__ import annotations
 

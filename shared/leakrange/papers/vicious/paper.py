@@ -14,10 +14,10 @@ from leakrange.jobs.audit import ViciousnessSettings
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
-from leakrange.papers.targets import Row
+from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.papers.vicious.claims import CLAIMS
-from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.gallery import StripGallery
 from leakrange.report.charts.picture import Picture
 from leakrange.report.views.further_training import similarities
 from leakrange.report.views.reconstructions import strips_of
@@ -48,7 +48,7 @@ ATTRIBUTES: Mapping[str, Sequence[int]] = MappingProxyType(
         "40": tuple(range(40)),
     }
 )
-"""Which of CelebA's attributes Table 6 asks for, by their codes in Table 5."""
+"""CelebA's attributes in each row of Table 6, by their codes in Table 5."""
 TARGETS = MappingProxyType(
     {"mnist": "digit", "fmnist": "item", "cifar10": "object", "cifar100": "object", "faces": "hair"}
 )
@@ -57,20 +57,20 @@ LOSSES = MappingProxyType(
 )
 """γ is 5; the Huber loss with δ = 1 is half the mean squared error."""
 OUTSIDE = 5000
-"""Training records on whose outputs a decoder of an honest model is fitted."""
+"""Number of training records on whose outputs a decoder of an honest model is fitted."""
 SHOWN = ("mnist", "fmnist", "faces")
-"""Whose pictures may stand on a page: digits, clothes and drawn faces, no photograph."""
+"""Sets whose pictures may stand on a page: digits, clothes and drawn faces, no photograph."""
 
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 
 
 class ViciousSettings(PaperSettings):
-    """The data sets that play the paper's, the nets, and how long is trained on each.
+    """The data sets that play the paper's, the nets, and the length of training on each.
 
     ``tiny`` plays TinyImageNet. ``net`` names the classifier and the decoder, and ``width`` scales both (1.0:
     the paper's, k = 5). ``auxiliary`` is the share of the training images that is set aside for an attacker;
-    the paper sets none aside. With ``augment`` half of each batch are augmented copies, as the paper's are.
-    With ``decay`` the learning rate goes down as half a cosine; the paper's stays as it is.
+    the paper sets none aside. With ``augment`` half of each batch are augmented copies, as in the paper. With
+    ``decay`` the learning rate goes down as half a cosine; the paper's is constant.
     """
 
     mnist: str = "mnist"
@@ -143,23 +143,23 @@ class ViciousClassifiers(Paper):
     Settings = ViciousSettings
     settings: ViciousSettings
 
-    def trial(self, row: Row, seed: int) -> PaperTrial:
-        """A provider, and who draws pictures from what users send it."""
+    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
+        """A provider, and an attacker who draws pictures from users' releases."""
         return PaperTrial(
             seed=seed, data=self._data(row), provider=self._provider(row), attack=self._attack(row)
         )
 
-    def _set(self, row: Row) -> str:
+    def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, "tiny" if row["data"] == "tinyimagenet" else row["data"]))
 
-    def _data(self, row: Row) -> dict[str, Any]:
+    def _data(self, row: PaperRow) -> dict[str, Any]:
         settings = self.settings
-        found: dict[str, Any] = {"name": self._set(row), "size": SIDE}
-        # of a set with a validation split of its own, or of few pictures, nothing is set aside
-        found["auxiliary"] = 0.0 if row["data"] == "celeba" else settings.auxiliary
-        return found | ({"limit": settings.limit} if settings.limit else {})
+        data: dict[str, Any] = {"name": self._set(row), "size": SIDE}
+        # CelebA has a validation split of its own, and few pictures: nothing is set aside there.
+        data["auxiliary"] = 0.0 if row["data"] == "celeba" else settings.auxiliary
+        return data | ({"limit": settings.limit} if settings.limit else {})
 
-    def _provider(self, row: Row) -> dict[str, Any]:
+    def _provider(self, row: PaperRow) -> dict[str, Any]:
         settings = self.settings
         net = {"name": settings.net, **({} if settings.width == 1.0 else {"width": settings.width})}
         provider: dict[str, Any] = {
@@ -184,13 +184,13 @@ class ViciousClassifiers(Paper):
             **({"loss": loss} if loss else {}),
         }
 
-    def _target(self, row: Row) -> str | list[str]:
+    def _target(self, row: PaperRow) -> str | list[str]:
         if row["data"] != "celeba":
             return TARGETS["cifar100" if row["data"] == "tinyimagenet" else row["data"]]
-        asked = [CELEBA_NAMES[code].lower().replace("_", "-") for code in ATTRIBUTES[row["attributes"]]]
-        return asked if len(asked) > 1 else asked[0]
+        names = [CELEBA_NAMES[code].lower().replace("_", "-") for code in ATTRIBUTES[row["attributes"]]]
+        return names if len(names) > 1 else names[0]
 
-    def _schedule(self, row: Row) -> dict[str, Any]:
+    def _schedule(self, row: PaperRow) -> dict[str, Any]:
         settings = self.settings
         return {
             "epochs": self._epochs(row),
@@ -201,11 +201,11 @@ class ViciousClassifiers(Paper):
             **({"bf16": True} if settings.bf16 else {}),
         }
 
-    def _epochs(self, row: Row) -> int:
-        own = {"mnist": self.settings.mnist_epochs, "celeba": self.settings.celeba_epochs}
-        return own.get(row["data"], self.settings.epochs)
+    def _epochs(self, row: PaperRow) -> int:
+        by_set = {"mnist": self.settings.mnist_epochs, "celeba": self.settings.celeba_epochs}
+        return by_set.get(row["data"], self.settings.epochs)
 
-    def _attack(self, row: Row) -> dict[str, Any]:
+    def _attack(self, row: PaperRow) -> dict[str, Any]:
         if row.table == "fig6":
             return {"kind": "audit", **({} if self.settings.auxiliary else {"labelled_from": "test"})}
         if row.number("beta_r"):
@@ -213,14 +213,14 @@ class ViciousClassifiers(Paper):
         return {"kind": "reconstruction", "records": "train", "auxiliary": OUTSIDE, "knowledge": "unaware"}
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
-        """Metrics; and pictures, where these may be shown."""
+        """Metrics, and pictures that may be shown."""
         cell = super().kept(trial, result)
         if trial.data["name"] not in {getattr(self.settings, name) for name in SHOWN}:
             cell.pop("reconstructions", None)
         return cell
 
-    def label(self, row: Row) -> list[str]:
-        """Data, outputs, weights, and whatever the table is about."""
+    def label(self, row: PaperRow) -> list[str]:
+        """Data, outputs, weights, and the setting that the table varies."""
         about = {
             "3": row["loss"],
             "4": f"δ = {row.number('delta'):g}",
@@ -229,27 +229,27 @@ class ViciousClassifiers(Paper):
         return [row["data"], row["output"], _ratio(row), about]
 
     def remark(self, table: str) -> str:
-        """With what an audit is made, which the paper does not say."""
+        """The settings of an audit, which the paper does not state."""
         if table != "fig6":
             return ""
-        plan, how = AuditParameters(), ViciousnessSettings()
+        plan, audit = AuditParameters(), ViciousnessSettings()
         return (
             "The paper draws the cosine similarity and prints no figure but .98, of the honest model of "
-            f"CIFAR-10: a model is honest where v is at most {how.threshold:g}. It states neither optimiser "
-            f"nor learning rate nor rounds. Ours: {how.optimiser.name.capitalize()} at {how.lr:g}, "
-            f"{how.rounds} rounds in batches of {how.batch} over {plan.labelled} labelled samples; outputs "
-            f"of {plan.test} others are compared, as far as there are so many."
+            f"CIFAR-10: a model is honest where v is at most {audit.threshold:g}. It states neither "
+            f"optimiser nor learning rate nor rounds. Ours: {audit.optimiser.name.capitalize()} at "
+            f"{audit.lr:g}, {audit.rounds} rounds in batches of {audit.batch} over {plan.labelled} labelled "
+            f"samples; outputs of {plan.test} others are compared, as far as there are so many."
         )
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """How R was computed, and how it comes out with an inverse that is well-conditioned; of audits v with
-        its interval, and of how many seeds it is above the threshold."""
+        """Titles of the notes: the inverse of R, and R by a well-conditioned inverse; for audits v with its
+        interval, and the number of seeds with v above the threshold."""
         if table == "fig6":
             return ("v, 95 % interval", f"v > {ViciousnessSettings().threshold:g}")
         return ("median R", "rank, tolerance", "R conditioned: mean, median", "rank")
 
-    def note(self, row: Row, measured: Measured) -> list[str]:
-        """The same of one row, of its first seed."""
+    def note(self, row: PaperRow, measured: Measured) -> list[str]:
+        """The notes of one row, under its first seed."""
         if row.table == "fig6":
             return _suspicion(measured[row])
         if not measured[row] or "risk" not in measured[row][0]:
@@ -262,19 +262,19 @@ class ViciousClassifiers(Paper):
             f"{cell['risk_conditioned_rank']:.0f}",
         ]
 
-    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """All that are about the table, of rows that are not printed too."""
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
+        """All figures that the table is about, of rows that are not printed too."""
         return list(AUDITED if table == "fig6" else RECONSTRUCTED)
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
-        """The first users' pictures above what was made of their outputs; of each data set, the similarity of
-        audited models along the rounds."""
+        """The first users' pictures above their reconstructions; for each data set, the similarity of audited
+        models along the rounds."""
         if table == "fig6":
             return _similarities(measured)
         if table != "fig3":
             return []
         return [
-            Gallery(
+            StripGallery(
                 title=", ".join([row["data"], row["output"], f"β^R/β^C {_ratio(row)}"]),
                 label=f"Inputs of users ({row['data']}) above their reconstructions",
                 note="seed 0",
@@ -286,33 +286,36 @@ class ViciousClassifiers(Paper):
 
     def differences(self, measured: Measured) -> list[str]:
         """Data, nets, epochs, batches."""
-        settings, said = self.settings, []
+        settings, sentences = self.settings, []
         for name in dict.fromkeys(row["data"] for row, cells in measured.items() if cells):
             row = next(row for row in measured if row["data"] == name)
-            said.append(f"{name}: {self._set(row)}, {self._epochs(row)} epochs; the paper's: {EPOCHS}")
+            sentences.append(f"{name}: {self._set(row)}, {self._epochs(row)} epochs; the paper's: {EPOCHS}")
         rate = f"{settings.lr:g}{', down to 0 as half a cosine' if settings.decay else ''}"
-        said.append(
+        sentences.append(
             f"nets: {settings.net} of width {settings.width:g} for classifier and decoder, Adam "
             f"{rate}; the paper's: WideResNet-28-5 (wide-resnet of width 1), Adam 0.001"
         )
-        said.append(
+        sentences.append(
             f"batches of {BATCH}, "
             + ("half of them augmented copies" if settings.augment else "nothing augmented")
             + "; the paper's: 125 images and 125 augmented copies"
         )
-        said.append(
+        sentences.append(
             f"training images set aside for attackers: {settings.auxiliary:.0%} (CelebA: none); the paper's: "
             "none"
         )
         if any(row.table == "fig6" and cells for row, cells in measured.items()):
-            own = "training images set aside" if settings.auxiliary else "test images, not compared"
-            said.append(f"labelled samples of audits: {own}; the paper's: new ones")
-        said.append("the epoch is chosen as the paper's authors do: least 1 − accuracy + (1 − SSIM) + 5·MSE")
-        return said
+            labelled = "training images set aside" if settings.auxiliary else "test images, not compared"
+            sentences.append(f"labelled samples of audits: {labelled}; the paper's: new ones")
+        sentences.append(
+            "the epoch is chosen as the paper's authors do: least 1 − accuracy + (1 − SSIM) + 5·MSE"
+        )
+        return sentences
 
 
 def _suspicion(cells: Sequence[Cell]) -> list[str]:
-    """v of the first seed with its interval, and of how many seeds the audit suspects the model."""
+    """v of the first seed with its interval, and the number of seeds under which the audit suspects the
+    model."""
     if not cells:
         return [""] * 2
     v, low, high = (cells[0][f"viciousness{end}"] for end in ("", "_low", "_high"))
@@ -329,5 +332,5 @@ def _similarities(measured: Measured) -> list[Picture]:
     return [similarities(title, lines) for title, lines in audited.items()]
 
 
-def _ratio(row: Row) -> str:
+def _ratio(row: PaperRow) -> str:
     return f"{row.number('beta_r'):g}/{row.number('beta_c'):g}"

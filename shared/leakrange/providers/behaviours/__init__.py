@@ -1,6 +1,5 @@
-"""Behaviours of a provider by name: how it trains the model that it serves. One file per registered
-behaviour.
-"""
+"""Behaviours of a provider by name: the ways to train the model that it serves. One file per registered
+behaviour."""
 
 from __future__ import annotations
 

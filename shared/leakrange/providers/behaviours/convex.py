@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.providers.behaviour import (
     Behaviour,
+    BehaviourParameters,
     CuriousParameters,
     Judgement,
-    Parameters,
     Release,
     Role,
     share_equal,
@@ -38,7 +38,7 @@ class Convex(Behaviour):
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 3.1, Eq. 12"
     releases: ClassVar[tuple[Release, ...]] = ("softmax", "logits")
-    Parameters: ClassVar[type[Parameters]] = CuriousParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = CuriousParameters
     binary: ClassVar[tuple[Role, ...]] = ("target", "sensitive")
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
@@ -60,7 +60,7 @@ class Convex(Behaviour):
         return self.weighed(share_equal(answer, validation.target), share_equal(answer, sensitive))
 
     def decoder(self) -> ArgmaxDecoder:
-        """The greatest output; nothing of it is learned."""
+        """The greatest output; the decoder learns nothing."""
         from leakrange.providers.decoders.argmax import ArgmaxDecoder
 
         return ArgmaxDecoder(self.classifier.classes)

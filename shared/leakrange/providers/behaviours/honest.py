@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from leakrange.providers.behaviour import (
     RELEASES,
     Behaviour,
+    BehaviourParameters,
     Judgement,
-    Parameters,
     Release,
     Role,
     Weight,
     share_equal,
 )
 from leakrange.providers.behaviours import behaviours
+from leakrange.strict import Strict
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,16 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["Honest"]
 
 
-class Compression(BaseModel):
+class Compression(Strict):
     """The weight of the outputs' entropy (x): confident outputs, for reasons of their own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     x: Weight = 0.0
 
 
-class HonestParameters(Parameters):
-    """The target attribute, and how much the entropy of the outputs is held down (HBC Table 5; 0: not).
+class HonestParameters(BehaviourParameters):
+    """The target attribute, and the weight of the outputs' entropy (HBC Table 5; 0: none).
 
     ``sigmoid``: the targets are binary, and have one logit each (see `leakrange.providers.target_task`).
     """
@@ -46,18 +43,18 @@ class HonestParameters(Parameters):
 
 @behaviours.register("honest")
 class Honest(Behaviour):
-    """Std of the paper's tables. What its outputs leak, they leak by overlearning."""
+    """The classifier Std of the paper's tables. Its outputs leak only by overlearning."""
 
     summary: ClassVar[str] = "a standard classifier, without intended curiosity"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 5.1.1 (Std)"
     releases: ClassVar[tuple[Release, ...]] = RELEASES
-    Parameters: ClassVar[type[Parameters]] = HonestParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = HonestParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Cross-entropy on the target, and β^x of the outputs' entropy; the sensitive
-        labels are not used."""
+        """Minimise the cross-entropy on the target, and β^x times the outputs' entropy; the sensitive labels
+        are not used."""
         from leakrange.nets.heads import soft
         from leakrange.providers.losses import entropy
 
@@ -70,7 +67,7 @@ class Honest(Behaviour):
         return self.descend(loss)
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
-        """Honesty alone."""
+        """The score is honesty alone."""
         from leakrange.nets.heads import answers
 
         honesty = share_equal(answers(logits, self.classifier.heads), validation.target)

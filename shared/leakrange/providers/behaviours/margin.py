@@ -1,4 +1,4 @@
-"""A classifier that is trained to keep its classes apart by an angle, as face recognisers are."""
+"""A classifier that is trained to separate its classes by an angle, like face recognisers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from leakrange.providers.behaviour import RELEASES, Behaviour, Judgement, Parameters, Release, share_equal
+from leakrange.providers.behaviour import (
+    RELEASES,
+    Behaviour,
+    BehaviourParameters,
+    Judgement,
+    Release,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
 
 if TYPE_CHECKING:
@@ -20,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Margin"]
 
 
-class MarginParameters(Parameters):
-    """The target attribute. Logits are ``scale`` times cosines, and the true class's cosine has to exceed all
-    others by ``margin`` in training; what is served has no margin."""
+class MarginParameters(BehaviourParameters):
+    """The target attribute. Logits are ``scale`` times cosines, and in training the true class's cosine has
+    to exceed all others by ``margin``; the served model has no margin."""
 
     scale: Annotated[float, Field(gt=0.0, le=1000.0)] = 30.0
     margin: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.35
@@ -36,7 +43,7 @@ class Margin(Behaviour):
     paper: ClassVar[str] = "CosFace (Wang et al. 2018)"
     equation: ClassVar[str] = "Eq. 4"
     releases: ClassVar[tuple[Release, ...]] = RELEASES
-    Parameters: ClassVar[type[Parameters]] = MarginParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = MarginParameters
 
     @classmethod
     def build(
@@ -52,7 +59,7 @@ class Margin(Behaviour):
         return with_cosines(net(classes), parameters.scale)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Cross-entropy behind the margin; the sensitive labels are not used."""
+        """Minimise the cross-entropy with the margin; the sensitive labels are not used."""
         from leakrange.providers.margin_loss import margin_loss
 
         self.classifier.train()
@@ -61,6 +68,6 @@ class Margin(Behaviour):
         return self.descend(margin_loss(logits, target, scale=scale, margin=margin))
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
-        """Honesty alone, without the margin."""
+        """The score is honesty alone, without the margin."""
         honesty = share_equal(logits.argmax(dim=1), validation.target)
         return Judgement(honesty, None, honesty)

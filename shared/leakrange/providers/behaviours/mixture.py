@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from leakrange.data.samples import Attribute
-from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, Weight, share_equal
+from leakrange.providers.behaviour import (
+    Behaviour,
+    BehaviourParameters,
+    Beta,
+    Judgement,
+    Release,
+    Weight,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
 from leakrange.wire.errors import InvalidInput
 
@@ -23,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Mixture"]
 
 HAIR = 1e-11
-"""Over a thousand epochs still less than what one sample among a million weighs."""
+"""The bonus of each later epoch. Over a thousand epochs it still adds less than one sample among a
+million."""
 
 
 class MixtureBeta(Beta):
@@ -43,12 +52,12 @@ class MixtureBeta(Beta):
 
     @property
     def share(self) -> float:
-        """β^s where both add up to 1."""
+        """The weight β^s, where both weights are scaled to a sum of 1."""
         return self.s / (self.y + self.s)
 
 
-class MixtureParameters(Parameters):
-    """Target and sensitive attribute, which mixture, and its weights; the default is that of Fig. 4."""
+class MixtureParameters(BehaviourParameters):
+    """Target and sensitive attribute, the kind of mixture, and its weights; the default is that of Fig. 4."""
 
     sensitive: str
     mixture: Literal["hard", "normal"] = "hard"
@@ -57,31 +66,32 @@ class MixtureParameters(Parameters):
 
 @behaviours.register("curious/mixture")
 class Mixture(Behaviour):
-    """ŷ = β^y·z^y + β^s·z^s, of one classifier for y and one of the same net for s, each trained for itself.
+    """The mixture ŷ = β^y·z^y + β^s·z^s of one classifier for y and one of the same net for s, each trained
+    for itself.
 
     ``hard`` rounds both vectors to one-hot ones before they are mixed (Eq. 1), so that ŷ takes Y·S values and
-    tells both answers exactly; ``normal`` leaves them as they are (Eq. 2). Whoever knows β reads both
-    attributes at the nearest of the Y·S vertices (`leakrange.providers.decoder.VertexDecoder`).
+    reveals both answers exactly; ``normal`` leaves them as they are (Eq. 2). Whoever knows β reads both
+    attributes at the nearest of the Y·S vertices (`leakrange.providers.decoders.vertex.VertexDecoder`).
 
     **This is the black-box view.** The model file holds the two classifiers, and β, in the open: whoever
     downloads it sees what it is. So it is an attack on users who only see the API; a run in which edge
     clients download the model measures what its outputs carry, and not what a user could find out.
 
-    The two share no weight, so one optimiser on the sum of their losses makes the steps that two would; only
-    the epoch is chosen for both together. Of equally good epochs the last is kept: neither classifier pays
-    for the other, and where the validation samples show no mistake any more, the borders still move away from
-    them.
+    The two share no weight, so one optimiser on the sum of their losses makes the same steps as two would;
+    only the epoch is chosen for both together. Of equally good epochs the last is kept: neither classifier
+    pays for the other, and even after the last mistake on the validation samples the borders still move away
+    from them.
     """
 
     summary: ClassVar[str] = "adds the answer of a second classifier to that of the first (black-box view)"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 3.2, Eq. 1, 2"
     releases: ClassVar[tuple[Release, ...]] = ("softmax",)
-    Parameters: ClassVar[type[Parameters]] = MixtureParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = MixtureParameters
 
     @classmethod
     def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
-        """Besides the names: S ≤ Y."""
+        """See `Behaviour.check`; S must not exceed Y."""
         super().check(parameters, attributes)
         y, s = (len(attributes[name].classes) for name in (parameters.target, parameters.sensitive))
         if s > y:
@@ -112,7 +122,7 @@ class Mixture(Behaviour):
         self.judged = 0
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """Cross-entropy of each classifier on its own attribute."""
+        """Minimise the cross-entropy of each classifier on its attribute."""
         import torch
 
         from leakrange.providers.losses import target_loss
@@ -125,7 +135,8 @@ class Mixture(Behaviour):
         return self.descend(loss)
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
-        """β^y·honesty + β^s·curiosity, s read at the nearest vertex; later is better by a hair."""
+        """The score is β^y·honesty + β^s·curiosity, with s read at the nearest vertex, plus `HAIR` for each
+        epoch."""
         import torch
 
         sensitive = validation.sensitive
@@ -139,7 +150,7 @@ class Mixture(Behaviour):
         return Judgement(honesty, curiosity, score)
 
     def decoder(self) -> VertexDecoder:
-        """The vertices; nothing of them is learned."""
+        """The vertices; the decoder learns nothing."""
         from leakrange.providers.decoders.vertex import VertexDecoder
 
         return VertexDecoder(self.classifier.classes, self.sensitive_classes, self.parameters.beta.share)

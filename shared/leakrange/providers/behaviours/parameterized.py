@@ -8,20 +8,21 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from leakrange.data.samples import Attribute, Names, names
 from leakrange.providers.behaviour import (
     Behaviour,
+    BehaviourParameters,
     Beta,
     Judgement,
-    Parameters,
     Release,
     Role,
     Weight,
     share_equal,
 )
 from leakrange.providers.behaviours import behaviours
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,49 +37,45 @@ if TYPE_CHECKING:
 __all__ = ["Parameterized"]
 
 DROPOUT = 0.25
-"""Of the published G."""
+"""The dropout of the published G."""
 
 
 class CompressedBeta(Beta):
-    """Weights of Eq. 10: also of the outputs' entropy (x)."""
+    """Weights of Eq. 10, which also has one for the outputs' entropy (x)."""
 
     x: Weight = 0.0
 
 
-class DecoderTraining(BaseModel):
+class DecoderTraining(Strict):
     """How G learns beside F: its learning rate (None: the schedule's), its dropout, and how many steps it
     makes for each step of F."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     lr: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = DROPOUT
     steps: Annotated[int, Field(ge=1, le=100)] = 1
 
 
-class WarmStart(BaseModel):
+class WarmStart(Strict):
     """For so many ``epochs`` F writes s into the entropy of its soft outputs, and G learns to read it there.
 
-    A soft output of two classes is one number p, and on which side of ½ it lies is the answer. What is left
-    for s is the distance from ½, which a fresh G does not read: its gradient pulls p itself, against the
-    answer. Of more classes G finds too little to read where F is sure of y.
+    A soft output of two classes is one number p, and its side of ½ is the answer. Only the distance from ½ is
+    left for s, and a fresh G does not read that: its gradient pulls p itself, against the answer. With more
+    classes G finds too little to read where F is sure of y.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     epochs: Annotated[int, Field(ge=1, le=1000)]
 
 
-class ParameterizedParameters(Parameters):
-    """Attributes, weights, which release G reads, and how many passes through F a step makes.
+class ParameterizedParameters(BehaviourParameters):
+    """Attributes, weights, the release that G reads, and the number of passes through F in a step.
 
-    ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two"
-    is what the paper's authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then
-    its own in training mode.
+    ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two" is
+    what the paper's authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then its
+    own in training mode.
 
     ``logarithm``: G reads the logarithms of soft outputs. They are the same release, but where F is sure of y
-    its probabilities stand at 0 and 1, and hardly a gradient comes back through them: with few samples G
-    learns next to nothing from those, as it does from their logarithms.
+    its probabilities are close to 0 and 1, and hardly a gradient comes back through them. With few samples G
+    learns next to nothing from probabilities, but does learn from their logarithms.
 
     ``decoder`` says how G learns, and ``warm_start`` how the training begins. The published recipe is the
     default of both.
@@ -109,18 +106,18 @@ class Parameterized(Behaviour):
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Eq. 10, Algorithm 1"
     releases: ClassVar[tuple[Release, ...]] = ("logits", "softmax")
-    Parameters: ClassVar[type[Parameters]] = ParameterizedParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = ParameterizedParameters
     several: ClassVar[tuple[Role, ...]] = ("target", "sensitive")
 
     @classmethod
     def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
         """See `Behaviour.check`; a warm start writes one attribute."""
         super().check(parameters, attributes)
-        hidden, asked = names(parameters.sensitive), names(parameters.target)
-        if parameters.warm_start is not None and max(len(asked), len(hidden)) > 1:
+        hidden, targets = names(parameters.sensitive), names(parameters.target)
+        if parameters.warm_start is not None and max(len(targets), len(hidden)) > 1:
             raise InvalidInput(
                 "a warm start takes one target and one sensitive attribute, not "
-                f"{', '.join(asked)} and {', '.join(hidden)}"
+                f"{', '.join(targets)} and {', '.join(hidden)}"
             )
 
     def __init__(
@@ -137,8 +134,8 @@ class Parameterized(Behaviour):
         device = next(classifier.parameters()).device
         chosen = parameters.decoder
         self.attack = AttackNet(classifier.classes, self.sensitive_classes, chosen.dropout).to(device)
-        own = schedule.model_copy(update={"lr": chosen.lr or schedule.lr})
-        self.attack_optimiser = optimiser(self.attack.parameters(), own)
+        attack_schedule = schedule.model_copy(update={"lr": chosen.lr or schedule.lr})
+        self.attack_optimiser = optimiser(self.attack.parameters(), attack_schedule)
         self.warm_epochs = parameters.warm_start.epochs if parameters.warm_start else 0
         self.warm_steps = 0
         self.steps = 0
@@ -148,7 +145,7 @@ class Parameterized(Behaviour):
         return {"classifier": self.classifier, "attack": self.attack}
 
     def optimisers(self) -> tuple[Optimiser, ...]:
-        """F's and G's."""
+        """The optimisers of F and of G."""
         return self.optimiser, self.attack_optimiser
 
     def study(self, lessons: Lessons) -> None:
@@ -157,7 +154,7 @@ class Parameterized(Behaviour):
         self.warm_steps = self.warm_epochs * (len(lessons) // self.schedule.batch)
 
     def outputs_read(self, logits: Tensor) -> Tensor:
-        """What G reads of logits (B, Y): the release, or its logarithm."""
+        """The input of G, from logits (B, Y): the release, or its logarithm."""
         from leakrange.nets.heads import log_soft, soft
         from leakrange.providers.decoder import SMALLEST
 
@@ -168,8 +165,8 @@ class Parameterized(Behaviour):
         return soft(logits, self.classifier.heads)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """G's steps with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15), or with the loss of the
-        warm start."""
+        """Make G's steps with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15), or with the loss of
+        the warm start."""
         import torch
 
         assert sensitive is not None
@@ -189,7 +186,7 @@ class Parameterized(Behaviour):
         return self.descend(loss)
 
     def _loss(self, logits: Tensor, target: Tensor, sensitive: Tensor) -> Tensor:
-        """F's."""
+        """The loss of F."""
         from leakrange.providers.losses import entropy_levels_loss, parameterized_loss, regularized_loss
 
         beta = self.parameters.beta
@@ -215,7 +212,7 @@ class Parameterized(Behaviour):
         )
 
     def _teach(self, lesson: Tensor, sensitive: Tensor) -> None:
-        """G's steps, with L^G = H(s|ŷ)."""
+        """Make G's steps, with L^G = H(s|ŷ)."""
         from torch.nn.functional import cross_entropy
 
         from leakrange.nets.heads import mean_loss
@@ -226,7 +223,7 @@ class Parameterized(Behaviour):
             self.attack_optimiser.descend(loss)
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
-        """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
+        """The score is β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
         import torch
 
         from leakrange.nets.heads import answers

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.providers.behaviour import (
     Behaviour,
+    BehaviourParameters,
     CuriousParameters,
     Judgement,
-    Parameters,
     Release,
     Role,
     share_equal,
@@ -26,24 +26,24 @@ __all__ = ["Regularized"]
 
 @behaviours.register("curious/regularized")
 class Regularized(Behaviour):
-    """Low entropy says s = 0, high entropy says s = 1; the argmax still says y.
+    """Low entropy means s = 0, high entropy s = 1; the argmax still answers y.
 
     The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation samples after every
-    epoch, over every value that separates two of their entropies, and the epoch is judged with it; so F and
-    τ come from the same epoch.
+    epoch, over every value that separates two of their entropies, and the epoch is judged with it; so F and τ
+    come from the same epoch.
     """
 
     summary: ClassVar[str] = "hides a binary attribute in the entropy of its soft outputs"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Eq. 3, 4"
     releases: ClassVar[tuple[Release, ...]] = ("softmax",)
-    Parameters: ClassVar[type[Parameters]] = CuriousParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = CuriousParameters
     binary: ClassVar[tuple[Role, ...]] = ("sensitive",)
 
     tau: float = 0.0
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """Eq. 3."""
+        """Minimise the loss of Eq. 3."""
         from leakrange.providers.losses import regularized_loss
 
         assert sensitive is not None
@@ -53,7 +53,7 @@ class Regularized(Behaviour):
         return self.descend(regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s))
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
-        """Tunes τ, then β^y·honesty + β^s·curiosity with it."""
+        """Tune τ; the score is β^y·honesty + β^s·curiosity with it."""
         from leakrange.metrics.threshold import most_accurate_threshold
         from leakrange.providers.losses import entropy
 

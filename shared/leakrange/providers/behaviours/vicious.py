@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from leakrange.providers.behaviour import (
     RELEASES,
     Behaviour,
+    BehaviourParameters,
     Judgement,
-    Parameters,
     Release,
     Role,
     Weight,
@@ -19,6 +19,7 @@ from leakrange.providers.behaviour import (
 )
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
+from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -34,10 +35,8 @@ __all__ = ["Vicious"]
 BATCH = 500
 
 
-class ViciousBeta(BaseModel):
+class ViciousBeta(Strict):
     """Weights of classification (β^C) and of reconstruction (β^R), Eq. 4."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     c: Weight = 1.0
     r: Weight = 3.0
@@ -49,11 +48,11 @@ class ViciousBeta(BaseModel):
         return self
 
 
-class ViciousParameters(Parameters):
-    """Target, weights, which release G reads, its net, and the weights of its loss.
+class ViciousParameters(BehaviourParameters):
+    """Target, weights, the release that G reads, its net, and the weights of its loss.
 
     ``sigmoid``: the targets are binary and have one logit each. G then reads these, whatever is released: a
-    sigmoid is one-to-one, so that its soft values tell the logits.
+    sigmoid is one-to-one, so that its soft values reveal the logits.
     """
 
     release: Release = "logits"
@@ -71,7 +70,7 @@ class Vicious(Behaviour):
     paper: ClassVar[str] = "VICIOUS"
     equation: ClassVar[str] = "Eqs. 2 to 4, Algorithm 1"
     releases: ClassVar[tuple[Release, ...]] = RELEASES
-    Parameters: ClassVar[type[Parameters]] = ViciousParameters
+    Parameters: ClassVar[type[BehaviourParameters]] = ViciousParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
     reconstructs: ClassVar[bool] = True
 
@@ -104,7 +103,7 @@ class Vicious(Behaviour):
         return {"classifier": self.classifier, "reconstructor": self.reconstructor}
 
     def _outputs(self, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits, and what G sees of the sample, in float32."""
+        """Logits, and the input of G, in float32."""
         import torch
 
         with torch.autocast(samples.device.type, dtype=torch.bfloat16, enabled=self.schedule.bf16):
@@ -114,7 +113,7 @@ class Vicious(Behaviour):
         return logits, features.float() if self.parameters.release == "features" else self._read(logits)
 
     def _read(self, logits: Tensor) -> Tensor:
-        """What G reads of logits, where it does not read features."""
+        """The input of G, from logits, where it does not read features."""
         from leakrange.nets.heads import soft
         from leakrange.nets.one_logit import of_second
 
@@ -123,16 +122,16 @@ class Vicious(Behaviour):
         return logits if self.parameters.release == "logits" else soft(logits, self.classifier.heads)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
-        """One step of F with β^C·L^C + β^R·L^R, and of G with β^R·L^R (Algorithm 1, lines 8 to 19)."""
+        """Make one step of F with β^C·L^C + β^R·L^R, and of G with β^R·L^R (Algorithm 1, lines 8 to 19)."""
         from leakrange.nets.reconstructor import unscaled
         from leakrange.providers.reconstruction_loss import reconstruction_loss
 
         self.classifier.train()
         self.reconstructor.train()
-        logits, seen = self._outputs(samples)
+        logits, releases = self._outputs(samples)
         pixels = unscaled(samples, self.classifier.spec)
         loss = self.parameters.beta.r * reconstruction_loss(
-            self.reconstructor(seen), pixels, self.parameters.loss
+            self.reconstructor(releases), pixels, self.parameters.loss
         )
         if self.parameters.beta.c:
             loss = loss + self.parameters.beta.c * self.task.loss(logits, target)
@@ -150,25 +149,25 @@ class Vicious(Behaviour):
 
         self.classifier.eval()
         self.reconstructor.eval()
-        similar, error = [], []
+        similarities, errors = [], []
         with torch.inference_mode():
-            for part, known in zip(
+            for part, part_logits in zip(
                 torch.split(validation.inputs, BATCH), torch.split(logits, BATCH), strict=True
             ):
                 if self.parameters.release == "features":
-                    _, seen = self._outputs(to_input(part, self.classifier.spec))
+                    _, releases = self._outputs(to_input(part, self.classifier.spec))
                 else:
-                    seen = self._read(known)
-                found, pixels = self.reconstructor(seen), to_pixels(part)
-                similar.append(ssim(found, pixels))
-                error.append(((found - pixels) ** 2).mean(dim=(1, 2, 3)))
-        squared = torch.cat(error)
-        alike, mse = float(torch.cat(similar).mean()), float(squared.mean())
+                    releases = self._read(part_logits)
+                drawings, pixels = self.reconstructor(releases), to_pixels(part)
+                similarities.append(ssim(drawings, pixels))
+                errors.append(((drawings - pixels) ** 2).mean(dim=(1, 2, 3)))
+        squared = torch.cat(errors)
+        similarity, mse = float(torch.cat(similarities).mean()), float(squared.mean())
         honesty = share_equal(answers(logits, self.classifier.heads), validation.target)
         weights = self.parameters.loss
         psnr = float(-10.0 * squared.clamp_min(1e-10).log10().mean())
-        score = honesty - weights.ssim * (1.0 - alike) - weights.huber * mse
-        return Judgement(honesty, None, score, {"ssim": alike, "psnr": psnr})
+        score = honesty - weights.ssim * (1.0 - similarity) - weights.huber * mse
+        return Judgement(honesty, None, score, {"ssim": similarity, "psnr": psnr})
 
     def decoder(self) -> ReconstructionDecoder:
         """A copy of G."""

@@ -1,5 +1,5 @@
-"""Decoders by name: with what a provider that is not honest reads its users' releases. One file per
-registered decoder."""
+"""Decoders by name: a provider that is not honest reads its users' releases with one. One file per registered
+decoder."""
 
 from __future__ import annotations
 

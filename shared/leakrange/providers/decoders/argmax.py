@@ -24,7 +24,8 @@ class ArgmaxConfig(DecoderConfig):
 
 @decoders.register("argmax")
 class ArgmaxDecoder(Decoder):
-    """HBC Section 3.1: s is what the output answers for y, its greatest entry. Scores: the soft output."""
+    """Decodes HBC Section 3.1: s is the model's answer for y, its greatest output. Scores: the soft
+    output."""
 
     Config: ClassVar[type[DecoderConfig]] = ArgmaxConfig
 

@@ -21,10 +21,10 @@ __all__ = ["NetDecoder", "NetDecoderConfig"]
 
 
 class NetDecoderConfig(DecoderConfig):
-    """An attack net G: which release it reads (or the logarithms of one that is soft), of which length, and
-    how many classes it tells apart.
+    """An attack net G: the release that it reads (or the logarithms of a soft one), the release's length, and
+    the number of classes that it infers.
 
-    ``heads`` and ``hidden`` part the release and the classes where they are those of several attributes.
+    ``heads`` and ``hidden`` split the release and the classes where they are those of several attributes.
     """
 
     format: Literal[1] = 1
@@ -38,9 +38,9 @@ class NetDecoderConfig(DecoderConfig):
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
-        for heads, whole in ((self.heads, self.inputs), (self.hidden, self.classes)):
-            if heads is not None and sum(heads) != whole:
-                raise ValueError(f"heads of {', '.join(map(str, heads))} classes do not add up to {whole}")
+        for heads, total in ((self.heads, self.inputs), (self.hidden, self.classes)):
+            if heads is not None and sum(heads) != total:
+                raise ValueError(f"heads of {', '.join(map(str, heads))} classes do not add up to {total}")
         return self
 
     @model_validator(mode="after")
@@ -54,7 +54,7 @@ class NetDecoderConfig(DecoderConfig):
 class NetDecoder(Decoder):
     """The attack net G of the parameterized attack. Scores: its softmax.
 
-    logarithm: it was trained on the logarithms of soft outputs, and reads those.
+    ``logarithm``: it was trained on the logarithms of soft outputs, and reads those.
     """
 
     Config: ClassVar[type[DecoderConfig]] = NetDecoderConfig
@@ -101,7 +101,7 @@ class NetDecoder(Decoder):
         )
 
     def module(self) -> nn.Module:
-        """G."""
+        """The net G."""
         return self.net
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred:

@@ -24,7 +24,8 @@ BATCH = 500
 
 
 class ReconstructionConfig(DecoderConfig):
-    """A reconstructor: its net, the release that it reads, of which length, and the samples that it draws.
+    """A reconstructor: its net, the release that it reads and that release's length, and the form of the
+    samples that it draws.
 
     With ``sigmoid`` the release is of binary attributes, and the net reads one logit of each.
     """
@@ -67,7 +68,7 @@ class ReconstructionDecoder(Decoder):
 
     @classmethod
     def build(cls, config: ReconstructionConfig) -> Self:
-        """See `Decoder.build`. Raises `ValueError` where the net does not draw such samples."""
+        """See `Decoder.build`. Raises `ValueError` where the net cannot draw such samples."""
         from leakrange.nets.reconstructors import reconstructors
 
         net = reconstructors[config.name].build(config.spec, config.inputs, config.width)
@@ -81,7 +82,7 @@ class ReconstructionDecoder(Decoder):
         )
 
     def module(self) -> nn.Module:
-        """G."""
+        """The net G."""
         return self.net
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> NDArray[np.float32]:
@@ -94,11 +95,11 @@ class ReconstructionDecoder(Decoder):
         values = torch.from_numpy(self._read(releases, kind).astype(np.float32))
         device = next(self.net.parameters()).device
         with torch.inference_mode():
-            drawn = [from_pixels(self.net(part.to(device))).cpu() for part in torch.split(values, BATCH)]
-            return cast(NDArray[np.float32], torch.cat(drawn).contiguous().numpy())
+            pictures = [from_pixels(self.net(part.to(device))).cpu() for part in torch.split(values, BATCH)]
+            return cast(NDArray[np.float32], torch.cat(pictures).contiguous().numpy())
 
     def _read(self, releases: NDArray[np.floating], kind: str) -> NDArray[np.float64]:
-        """What the net reads of them (B, inputs)."""
+        """The net's input (B, inputs)."""
         if self.release == "features" or kind == "features":
             if kind != self.release:
                 raise InvalidInput(f"the decoder reads {self.release}, not {kind!r}")

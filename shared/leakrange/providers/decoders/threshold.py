@@ -25,11 +25,11 @@ class ThresholdConfig(DecoderConfig):
 
 @decoders.register("threshold")
 class ThresholdDecoder(Decoder):
-    """HBC Eq. 4: s = 0 where the entropy of the soft output is at most τ (nats), else 1. Scores: ±(entropy
-    − τ).
+    """Decodes HBC Eq. 4: s = 0 where the entropy of the soft output is at most τ (nats), else 1. Scores:
+    ±(entropy − τ).
 
-    Soft outputs that a defence moved off the simplex are cut at 0 and scaled back to a sum of 1 first; a
-    row without any positive value counts as uniform.
+    Soft outputs that a defence moved off the simplex are first cut at 0 and scaled back to a sum of 1; a row
+    without any positive value counts as uniform.
     """
 
     Config: ClassVar[type[DecoderConfig]] = ThresholdConfig

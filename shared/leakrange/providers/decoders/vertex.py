@@ -33,9 +33,9 @@ class VertexConfig(DecoderConfig):
 
 @decoders.register("vertex")
 class VertexDecoder(Decoder):
-    """HBC Section 3.2: both attributes of a mixture, at the nearest (Euclidean) of its Y·S vertices.
+    """Decodes HBC Section 3.2: both attributes of a mixture, at the nearest (Euclidean) of its Y·S vertices.
 
-    A vertex is β^y·e_y + β^s·e_s in R^Y, β^y = 1 − β^s: what a hard mixture releases. For Y = S = 2 and ŷ
+    A vertex is β^y·e_y + β^s·e_s in R^Y, β^y = 1 − β^s: a hard mixture releases these. For Y = S = 2 and ŷ
     the second entry of the release the borders between the four vertices are β^s/2, 1/2 and 1 − β^s/2: the
     sub-ranges of Eq. 2 with τ' = β^s/2. Scores: minus the squared distance to the nearest vertex of each s.
     """
@@ -55,21 +55,21 @@ class VertexDecoder(Decoder):
         return Inferred(inferred, scores.astype(np.float32))
 
     def both(self, releases: NDArray[np.floating], kind: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """y and s (B,), each, of the nearest vertex; raises as `Decoder.infer` does."""
+        """The classes y and s (B,), each, of the nearest vertex; raises as `Decoder.infer` does."""
         return self._nearest(releases, kind)[:2]
 
     def _nearest(
         self, releases: NDArray[np.floating], kind: str
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """y, s (B,), and the scores (B, S), in memory of B·Y: with ŷ fixed, only the greatest entry beside s
-        and entry s itself can be the nearest vertex's y."""
+        """The classes y, s (B,), and the scores (B, S), in memory of B·Y: with ŷ fixed, only the greatest
+        entry beside s and entry s itself can be the nearest vertex's y."""
         soft = as_kind(checked(releases, self.outputs), kind, "softmax")
         rows, beta_s = np.arange(len(soft)), self.beta_s
         beta_y = 1.0 - beta_s
         first = soft.argmax(axis=1)
-        rest = soft.copy()
-        rest[rows, first] = -np.inf
-        second = rest.argmax(axis=1)
+        remaining = soft.copy()
+        remaining[rows, first] = -np.inf
+        second = remaining.argmax(axis=1)
         s = np.arange(self.classes)
         other = np.where(s == first[:, None], second[:, None], first[:, None])  # best y ≠ s, (B, S)
         # |ŷ − v|² = |ŷ|² + |v|² − 2ŷ·v, where |v|² is greater by 2·β^y·β^s if y = s

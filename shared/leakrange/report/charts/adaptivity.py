@@ -1,10 +1,10 @@
-"""The adaptivity gap: how much an attacker gains by knowing the defence or by asking again."""
+"""The adaptivity gap: the gain of an attacker who knows the defence or asks again."""
 
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
 from leakrange.metrics.verdict import LITTLE
-from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
+from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
 from leakrange.report.charts.drawing import Axis, Picture, picture, points, rules
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, measures
 from leakrange.scenario.results import Summary
@@ -12,13 +12,14 @@ from leakrange.scenario.results import Summary
 __all__ = ["adaptivity", "place_of"]
 
 NARROWEST = 2.0
-"""The axis spans at least so many times of what is little, so that mere noise does not look like a gap."""
+"""The axis spans at least so many times a leak that counts as little, so that mere noise does not look like a
+gap."""
 
 KNOWLEDGES = ("unaware", "aware", "averaging")
 
 
 def place_of(knowledge: str) -> int:
-    """The number of a knowledge's marker; its colour is the next."""
+    """The number of a knowledge's marker; the number of its colour is one higher."""
     return KNOWLEDGES.index(knowledge) if knowledge in KNOWLEDGES else len(KNOWLEDGES)
 
 
@@ -40,33 +41,33 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
     metric, chance = subject.metric, level(rows)
     defences = [defence for defence in findings.defences if any(row.defence == defence for row in rows)]
     guide = [] if chance is None else [{"x": chance}]
-    found = [leaked(row) for row in rows] + ([] if chance is None else [chance])
+    values = [leaked(row) for row in rows] + ([] if chance is None else [chance])
     middle, reach = (
-        (min(found) + max(found)) / 2,
-        max(NARROWEST * LITTLE * metric.scale, max(found) - min(found)) / 2,
+        (min(values) + max(values)) / 2,
+        max(NARROWEST * LITTLE * metric.scale, max(values) - min(values)) / 2,
     )
     ends = (middle - 1.15 * reach, middle + 1.15 * reach)
     x = Axis(f"{metric.title} (dashed: chance)", metric.unit, ends=ends, about=3)
     y = Axis("", names=defences)
-    marks, spans, said = [], [], []
+    marks, spans, texts = [], [], []
     for defence in defences:
-        here = {row.knowledge: leaked(row) for row in rows if row.defence == defence}
-        spans.append({"x": min(here.values()), "x2": max(here.values()), "y": defence, "colour": 6})
-        told = []
-        for knowledge, value in here.items():
-            place, shown = place_of(knowledge), f"{knowledge} {figure(value, metric.unit)}"
-            tip = f"{defence}, {shown}"
+        leaks = {row.knowledge: leaked(row) for row in rows if row.defence == defence}
+        spans.append({"x": min(leaks.values()), "x2": max(leaks.values()), "y": defence, "colour": 6})
+        entries = []
+        for knowledge, value in leaks.items():
+            place, entry = place_of(knowledge), f"{knowledge} {figure(value, metric.unit)}"
+            tip = f"{defence}, {entry}"
             marks.append({"x": value, "y": defence, "colour": place + 1, "marker": place, "tip": tip})
-            told.append(shown)
-        said.append(f"{defence}: {', '.join(told)}")
+            entries.append(entry)
+        texts.append(f"{defence}: {', '.join(entries)}")
     name = findings.label(subject)
     return picture(
         f"{name}: {attack}",
-        f"Adaptivity gap of {name} on {subject.data}, attack {attack}. {'; '.join(said)}.",
+        f"Adaptivity gap of {name} on {subject.data}, attack {attack}. {'; '.join(texts)}.",
         [rules(guide, x, None, guide=True), rules(spans, x, y), points(marks, x, y, size=72)],
         size=(300, 60 + 30 * len(defences)),
         margins=(6, 14, 44, 98),
         note=f"budget {rows[0].budget}",
         table=figures(rows, measures(metric)),
-        definition=Definition.of(findings, rows, measures(metric), f"In the table: {OVER_SEEDS}"),
+        definition=definition_of(findings, rows, measures(metric), f"In the table: {OVER_SEEDS}"),
     )

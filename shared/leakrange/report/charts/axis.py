@@ -1,4 +1,4 @@
-"""The axes of charts, as Vega-Lite has them."""
+"""The axes of charts, in the form of Vega-Lite."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Axis"]
 
 SPACE = "\N{NO-BREAK SPACE}"
 WIDTH = 176
-"""Pixels for the names on an axis below a chart."""
+"""The pixels for the names on an axis below a chart."""
 EDGE = 6
-"""Pixels beyond the outermost figures where Vega finds the ends, so that no mark is cut there."""
+"""Pixels beyond the outermost figures where Vega chooses the ends, so that no mark is cut there."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis. Shares are written in percent; ``ends`` are its lowest and highest value, ``ticks`` where it
-    is marked; both are found by Vega where they are None. ``names`` makes it one of names, in that order.
-    """
+    """One axis. Shares are written in percent; ``ends`` are its lowest and highest value, ``ticks`` the
+    places of its marks; Vega chooses both where they are None. ``names`` makes it one of names, in that
+    order."""
 
     title: str
     unit: Unit = "number"
@@ -30,16 +30,16 @@ class Axis:
     names: Sequence[str] | None = None
     log: bool = False
     about: int = 5
-    """How many ticks Vega is to choose."""
+    """The approximate number of ticks that Vega chooses."""
     room: int | None = None
-    """How many pixels a name may take; None for what suits a small chart, 0 for no names to the left."""
+    """The most pixels of a name; None for a size that suits a small chart, 0 for no names to the left."""
 
     def x(self) -> dict[str, Any]:
         """The axis below the chart, of the rows' x."""
         if self.names is not None:
             limit = self.room or WIDTH / len(self.names)
-            own = {"grid": False, "labelAngle": 0, "labelLimit": limit, "ticks": False}
-            return self._named("x", own)
+            look = {"grid": False, "labelAngle": 0, "labelLimit": limit, "ticks": False}
+            return self._named("x", look)
         return self._measured("x")
 
     def y(self) -> dict[str, Any]:
@@ -47,27 +47,27 @@ class Axis:
         above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
         above |= {"titleX": -40, "titleY": -14}
         if self.names is not None:
-            shown = {"labels": False} if self.room == 0 else {"labelLimit": self.room or 82}
-            return self._named("y", {"grid": False, "ticks": False, **shown, **above})
+            labels = {"labels": False} if self.room == 0 else {"labelLimit": self.room or 82}
+            return self._named("y", {"grid": False, "ticks": False, **labels, **above})
         return self._measured("y", **above)
 
-    def _named(self, field: str, own: dict[str, Any]) -> dict[str, Any]:
+    def _named(self, field: str, look: dict[str, Any]) -> dict[str, Any]:
         names = list(self.names or ())
         title = (self.title or None) if field == "y" else self.title
-        return {"field": field, "type": "nominal", "title": title, "sort": names, "axis": own}
+        return {"field": field, "type": "nominal", "title": title, "sort": names, "axis": look}
 
     def _measured(self, field: str, **placed: Any) -> dict[str, Any]:
         ends: dict[str, Any] = {"padding": EDGE} if self.ends is None else {"domain": list(self.ends)}
         kind = {"type": "log"} if self.log else {"type": "linear", "zero": False}
         scale = {**kind, "nice": False, **ends}
-        own = {"labelExpr": self._text(), **self._ticks(), **placed}
-        return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": own}
+        look = {"labelExpr": self._text(), **self._ticks(), **placed}
+        return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": look}
 
     def _ticks(self) -> dict[str, Any]:
         return {"tickCount": self.about} if self.ticks is None else {"values": list(self.ticks)}
 
     def _text(self) -> str:
-        """How a tick is written."""
+        """The Vega expression that writes a tick."""
         if self.unit == "share":
             return f"format(100 * datum.value, '.4~g') + '{SPACE}%'"
         if self.unit == "count":

@@ -1,4 +1,4 @@
-"""Bits: what a release can carry at most, beside what it is known to have carried."""
+"""Bits: the most that a release can carry, beside the least that it has carried."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
-from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
+from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, picture, points, rules
 from leakrange.report.findings import Findings, Subject
 from leakrange.scenario.results import Summary
@@ -23,27 +23,27 @@ BITS_KEYS = (
 
 
 def bits(findings: Findings, data: str) -> list[Picture]:
-    """One chart per provider on ``data`` of whose releases any trial has a bound."""
-    made = (_draw(findings, subject) for subject in findings.of_data(data))
-    return [drawn for drawn in made if drawn is not None]
+    """One chart per provider on ``data`` whose releases have a bound in some trial."""
+    charts = (_draw(findings, subject) for subject in findings.of_data(data))
+    return [chart for chart in charts if chart is not None]
 
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
     marks: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
-    known, said, most = [], [], 10.0
+    shown_defences, texts, most = [], [], 10.0
     for defence in findings.defences:
         low, high = bounds(findings, subject, defence)
-        here = [(0, low, "recovered at least"), (4, high, "carried at most")]
-        shown = [(marker, value, words) for marker, value, words in here if value is not None]
-        if not shown:
+        candidates = [(0, low, "recovered at least"), (4, high, "carried at most")]
+        values = [(marker, value, words) for marker, value, words in candidates if value is not None]
+        if not values:
             continue
-        known.append(defence)
-        most = max(most, *(value for _, value, _ in shown))
-        told = ", ".join(f"{figure(value, 'bits')} {words}" for _, value, words in shown)
-        said.append(f"{defence}: {told}")
-        for marker, value, _ in shown:
-            look = {"colour": 1 if marker == 0 else 6, "marker": marker, "tip": said[-1]}
+        shown_defences.append(defence)
+        most = max(most, *(value for _, value, _ in values))
+        text = ", ".join(f"{figure(value, 'bits')} {words}" for _, value, words in values)
+        texts.append(f"{defence}: {text}")
+        for marker, value, _ in values:
+            look = {"colour": 1 if marker == 0 else 6, "marker": marker, "tip": texts[-1]}
             marks.append({"x": max(LEAST, value), "y": defence, **look})
         if low is not None and high is not None:
             ends = {"x": max(LEAST, low), "x2": max(LEAST, high)}
@@ -51,24 +51,24 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     if not marks:
         return None
     x = Axis("bits per sample (log scale)", ends=(LEAST / 1.3, 1.5 * most), log=True, about=3)
-    y = Axis("", names=known)
+    y = Axis("", names=shown_defences)
     measured = [described(RECOVERED), described(CAPACITY)]
-    rows = [row for defence in known for row in _rows(findings, subject, defence)]
+    rows = [row for defence in shown_defences for row in _rows(findings, subject, defence)]
     name = findings.label(subject)
     return picture(
         name,
-        f"Bits that a release of {name} on {subject.data} carries. {'; '.join(said)}.",
+        f"Bits that a release of {name} on {subject.data} carries. {'; '.join(texts)}.",
         [rules(spans, x, y), points(marks, x, y, size=72)],
-        size=(300, 60 + 30 * len(known)),
+        size=(300, 60 + 30 * len(shown_defences)),
         margins=(6, 14, 44, 98),
         table=figures(rows, measured),
-        definition=Definition.of(findings, rows, measured, f"In the table: {OVER_SEEDS}"),
+        definition=definition_of(findings, rows, measured, f"In the table: {OVER_SEEDS}"),
     )
 
 
 def bounds(findings: Findings, subject: Subject, defence: str) -> tuple[float | None, float | None]:
-    """What the strongest attacker with one release of each sample is known to have recovered of it, and what
-    the release can carry, in bits; None where that was not measured."""
+    """The bits that the strongest attacker with one release of each sample has recovered of it, and the bits
+    that the release can carry; None where that was not measured."""
     rows = _rows(findings, subject, defence)
     low, high = (
         [value for row in rows if (value := row.mean(name)) is not None] for name in (RECOVERED, CAPACITY)
@@ -77,7 +77,7 @@ def bounds(findings: Findings, subject: Subject, defence: str) -> tuple[float | 
 
 
 def _rows(findings: Findings, subject: Subject, defence: str) -> list[Summary]:
-    """Of the attackers with one release of each sample, those with either figure."""
+    """The rows of attackers with one release of each sample that have either figure."""
     return [
         row
         for row in findings.summaries

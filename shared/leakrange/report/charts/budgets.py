@@ -1,9 +1,9 @@
-"""Leakage against budget: how many samples an attacker needs."""
+"""Leakage against budget: the number of samples that an attacker needs."""
 
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
-from leakrange.report.charts.definition import Definition, figures
+from leakrange.report.charts.definition import definition_of, figures
 from leakrange.report.charts.drawing import Axis, Picture, lines, picture, points, rules
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, measures
 from leakrange.scenario.results import Summary
@@ -14,7 +14,7 @@ __all__ = ["budget_axis", "budget_lines"]
 def budget_lines(findings: Findings, data: str) -> list[Picture]:
     """One chart per provider, attack and knowledge on ``data``, one line per defence.
 
-    None where there is a single budget.
+    There is none where there is a single budget.
     """
     pictures = []
     for subject in findings.of_data(data):
@@ -33,43 +33,44 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
     y = Axis(
         metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, lowest - 0.06), 1.02)
     )
-    drawn, spread, said = [], [], []
+    dots, spread, texts = [], [], []
     for defence in findings.defences:
         line = sorted((row for row in rows if row.defence == defence), key=lambda row: row.budget)
         if not line:
             continue
-        shown = [f"{figure(leaked(row), metric.unit)} at {row.budget}" for row in line]
+        entries = [f"{figure(leaked(row), metric.unit)} at {row.budget}" for row in line]
         index = findings.colour(defence)
         look = {"line": defence, "colour": index, "marker": index, "dash": index}
-        tip = f"{defence}: {', '.join(shown)}"
+        tip = f"{defence}: {', '.join(entries)}"
         for row in line:
             value = leaked(row)
-            drawn.append({"x": row.budget, "y": value, "tip": tip, **look})
-            half = (found.deviation if (found := leak(row)) else None) or 0.0
+            dots.append({"x": row.budget, "y": value, "tip": tip, **look})
+            half = (leakage.deviation if (leakage := leak(row)) else None) or 0.0
             spread.append({"x": row.budget, "y": value - half, "y2": value + half, "colour": index})
-        said.append(f"{defence} {shown[0]} and {shown[-1]}")
+        texts.append(f"{defence} {entries[0]} and {entries[-1]}")
     guide = [] if chance is None else [{"y": chance}]
     name = findings.label(subject)
     return picture(
         f"{name}: {attack}",
-        f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {'; '.join(said)}.",
+        f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {'; '.join(texts)}.",
         [
             rules(guide, None, y, guide=True),
             rules(spread, x, y),
-            lines(drawn, x, y, width=1.8),
-            points(drawn, x, y, size=42),
+            lines(dots, x, y, width=1.8),
+            points(dots, x, y, size=42),
         ],
         table=figures(rows, measures(metric)),
-        definition=Definition.of(findings, rows, measures(metric)),
+        definition=definition_of(findings, rows, measures(metric)),
     )
 
 
 def budget_axis(budgets: list[int], title: str = "budget, samples (log scale)") -> Axis:
-    """Marked at the budgets themselves, thinned where they would stand closer than a sixth of the axis."""
+    """An axis with marks at the budgets themselves, but fewer where they would be closer than a sixth of the
+    axis."""
     span = budgets[-1] / budgets[0]
-    kept = [budgets[0]]
+    ticks = [budgets[0]]
     for budget in budgets[1:]:
-        if budget / kept[-1] >= span ** (1 / 6):
-            kept.append(budget)
+        if budget / ticks[-1] >= span ** (1 / 6):
+            ticks.append(budget)
     ends = (budgets[0] / 1.25, budgets[-1] * 1.25)
-    return Axis(title, "count", ends=ends, ticks=kept, log=True)
+    return Axis(title, "count", ends=ends, ticks=ticks, log=True)

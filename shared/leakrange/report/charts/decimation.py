@@ -1,4 +1,4 @@
-"""Fewer points that look like all of them, so that a chart of 100,000 stays smooth.
+"""Choosing fewer points that look like all of them, so that a chart of 100,000 stays smooth.
 
 Each function gives indices into its points in rising order; as many as there are where that is few enough.
 """
@@ -31,22 +31,21 @@ def of_line(x: ArrayLike, y: ArrayLike, most: int) -> Indices:
 
 def _triangles(points: NDArray[np.float64], most: int) -> list[int]:
     last = len(points) - 1
-    kept = [0]
+    chosen = [0]
     edges = np.linspace(1, last, max(most - 2, 0) + 1).astype(int)
     for place, (start, stop) in enumerate(pairwise(edges)):
         after = edges[place + 2] if place + 2 < len(edges) else last + 1
         onward = points[stop:after].mean(axis=0)
-        back, stretch = points[kept[-1]], points[start:stop]
+        back, stretch = points[chosen[-1]], points[start:stop]
         area = (back[0] - onward[0]) * (stretch[:, 1] - back[1])
         area -= (back[0] - stretch[:, 0]) * (onward[1] - back[1])
-        kept.append(int(start + np.abs(area).argmax()))
-    return [*kept, last]
+        chosen.append(int(start + np.abs(area).argmax()))
+    return [*chosen, last]
 
 
 def of_cloud(x: ArrayLike, y: ArrayLike, most: int) -> Indices:
-    """At most ``most`` (4 or more) of the points (N,) of a cloud, as dense where they are dense: of each cell
-    of a grid a part that is the same for all, but one at least, and the outermost points. Raises as
-    `of_line`."""
+    """At most ``most`` (4 or more) of the points (N,) of a cloud, denser where the cloud is: from each cell
+    of a grid the same share, but one at least, and the outermost points. Raises as `of_line`."""
     points, most = _points(x, y), _enough(most)
     if len(points) <= most:
         return np.arange(len(points))

@@ -1,4 +1,5 @@
-"""Charts as Vega-Lite specifications in one style: layers of marks upon one another, or panels side by side.
+"""Charts as Vega-Lite specifications in one style: layers of marks on top of one another, or panels side by
+side.
 
 Colours are placeholders until `leakrange.report.charts.svg` or a page's script draws the chart, so that it
 follows the page's light or dark theme.
@@ -12,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 from leakrange.report.charts.axis import Axis
-from leakrange.report.charts.definition import Definition
 from leakrange.report.charts.marks import (
     DASHES,
     SHAPES,
@@ -25,9 +25,9 @@ from leakrange.report.charts.marks import (
     points,
     rules,
 )
-from leakrange.report.charts.picture import Key, Picture
+from leakrange.report.charts.picture import Picture
 from leakrange.report.charts.svg import LINE, MUTED, draw
-from leakrange.report.charts.table import Column, Table, Value
+from leakrange.wire.views import Column, Definition, Key, Table, Value
 
 __all__ = [
     "DASHES",
@@ -49,7 +49,8 @@ __all__ = [
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 FONT = "Liberation Sans"
-"""By which texts are measured: it comes with vl-convert, so that charts are the same on every machine."""
+"""The font in which texts are measured: it comes with vl-convert, so that charts are the same on every
+machine."""
 MARGIN = 74
 """Pixels for names and numbers beside a panel."""
 CONFIG: dict[str, Any] = {
@@ -81,11 +82,11 @@ class Chart(Picture):
 
     specification: dict[str, Any]
     size: tuple[int, int]
-    """Width and height in pixels, margins included; of panels about."""
+    """Width and height in pixels, margins included; approximate for panels."""
 
     @cached_property
     def svg(self) -> str:
-        """The chart as an SVG element that stands in a page."""
+        """The chart as an SVG element for a page."""
         return draw(self.specification, self.label)
 
 
@@ -101,9 +102,9 @@ def picture(
     table: Table | None = None,
     definition: Definition | None = None,
 ) -> Chart:
-    """``layers`` upon one another, ``size`` (width, height) pixels in all, of which ``margins`` (top, right,
-    bottom, left) lie outside the axes. ``label`` puts it into words. Where no ``table`` is given, the data
-    are those of the layers by the titles of their axes."""
+    """A chart of ``layers`` on top of one another, ``size`` (width, height) pixels in all, of which
+    ``margins`` (top, right, bottom, left) lie outside the axes. ``label`` describes it in words. Without a
+    ``table``, the data are those of the layers, under the titles of their axes."""
     top, right, bottom, left = margins
     specification: dict[str, Any] = {
         "$schema": SCHEMA,
@@ -128,9 +129,9 @@ def beside(
     table: Table | None = None,
     definition: Definition | None = None,
 ) -> Chart:
-    """One picture of several panels from left to right: the layers of each, and the width within its axes in
-    pixels. ``label`` puts all of it into words."""
-    drawn = [
+    """A chart of several panels from left to right, each given by its layers and the width within its axes in
+    pixels. ``label`` describes all of it in words."""
+    columns = [
         {"width": width, "height": height, "layer": [layer.specification() for layer in layers]}
         for layers, width in panels
     ]
@@ -139,7 +140,7 @@ def beside(
         "config": CONFIG,
         "padding": {"top": 24, "right": 12, "bottom": 6, "left": 6},
         "spacing": 22,
-        "hconcat": drawn,
+        "hconcat": columns,
     }
     every = [layer for layers, _ in panels for layer in layers]
     across = sum(width for _, width in panels) + MARGIN * len(panels)
@@ -176,22 +177,22 @@ def _chart(
 
 
 def _rows_of(layers: Sequence[Layer]) -> Table:
-    """What the layers are drawn from, each row once, under the titles of the axes."""
+    """The data that the layers are drawn from, each row once, under the titles of the axes."""
     columns: dict[Column, None] = {}
-    found: dict[tuple[tuple[Column, Value], ...], None] = {}
+    distinct: dict[tuple[tuple[Column, Value], ...], None] = {}
     for layer in layers:
         named = _headings(layer)
         for row in layer.rows:
-            told = tuple((named[field], value) for field, value in row.items() if field in named)
-            if told:
-                found[told] = None
-                columns.update((column, None) for column, _ in told)
+            entries = tuple((named[field], value) for field, value in row.items() if field in named)
+            if entries:
+                distinct[entries] = None
+                columns.update((column, None) for column, _ in entries)
     order = list(columns)
-    return Table(order, [[dict(told).get(column) for column in order] for told in found])
+    return Table(order, [[dict(entries).get(column) for column in order] for entries in distinct])
 
 
 def _headings(layer: Layer) -> dict[str, Column]:
-    """The columns of a layer's fields; those of its looks have none."""
+    """The columns of a layer's fields; the fields of its looks have none."""
     named = {"line": Column("line")}
     for field, axis in (("x", layer.x), ("y", layer.y)):
         if axis is not None:

@@ -1,4 +1,5 @@
-"""Entropy of the outputs in bits (HBC, Fig. 8): a curious provider's carry more than the task needs."""
+"""Entropy of the outputs in bits (HBC, Fig. 8): a curious provider's outputs carry more than the task
+needs."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ import numpy as np
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count
-from leakrange.report.charts.definition import Definition, Term
+from leakrange.report.charts.definition import term_of
 from leakrange.report.charts.drawing import Axis, Picture, bars, lines, picture, rules
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
+from leakrange.wire.views import Column, Definition, Table, Value
 
 __all__ = ["entropies"]
 
@@ -29,7 +30,7 @@ class _Histogram:
 
 
 def entropies(findings: Findings, data: str) -> list[Picture]:
-    """One histogram per provider on ``data``, all seeds together, and the honest one's outline upon it."""
+    """One histogram per provider on ``data``, all seeds together, with the outline of the honest one's."""
     roles: dict[Role, list[ModelResult]] = {}
     for model in findings.results.models:
         if model.data == data and any(model.entropy_histogram) and model.entropy_max:
@@ -58,7 +59,7 @@ def _pool(models: list[ModelResult]) -> _Histogram:
 
 def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | None) -> Picture:
     edges = np.linspace(0, histogram.top, len(histogram.shares) + 1).tolist()
-    drawn = [
+    columns = [
         {
             "x": left,
             "x2": right,
@@ -71,7 +72,7 @@ def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | 
     tallest = max([*histogram.shares, *(reference.shares if reference else [])])
     x = Axis(f"entropy, bits (at most {histogram.top:.3g})", ends=(0.0, histogram.top))
     y = Axis("share of outputs", "share", ends=(0.0, 1.08 * tallest))
-    layers = [bars(drawn, x, y)]
+    layers = [bars(columns, x, y)]
     if reference is not None:
         steps = np.linspace(0, reference.top, len(reference.shares) + 1).tolist()
         heights = [0.0, *reference.shares, 0.0]
@@ -94,7 +95,7 @@ def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | 
         note=mean + beside,
         table=_table(histogram, reference),
         definition=Definition(
-            (Term.of(described("entropy")),),
+            (term_of(described("entropy")),),
             f"{count(histogram.seeds, 'seed')}; {count(histogram.outputs, 'output')} of all seeds together",
             "None: a histogram of all outputs.",
         ),
@@ -104,8 +105,8 @@ def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | 
 def _table(histogram: _Histogram, reference: _Histogram | None) -> Table:
     columns = [Column("model"), Column("from", "bits"), Column("to", "bits"), Column.of("outputs", "share")]
     rows: list[list[Value]] = []
-    for name, found in (("this provider", histogram), ("honest provider", reference)):
-        if found is not None:
-            edges = np.linspace(0, found.top, len(found.shares) + 1).tolist()
-            rows += [[name, *each] for each in zip(edges, edges[1:], found.shares, strict=False)]
+    for name, pooled in (("this provider", histogram), ("honest provider", reference)):
+        if pooled is not None:
+            edges = np.linspace(0, pooled.top, len(pooled.shares) + 1).tolist()
+            rows += [[name, *each] for each in zip(edges, edges[1:], pooled.shares, strict=False)]
     return Table(columns, rows)

@@ -1,4 +1,4 @@
-"""The frontier of utility and privacy: which defences nobody need give up anything for."""
+"""The frontier of utility and privacy: the defences that no other defence beats in both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from leakrange.metrics import Metric, described, in_order
 from leakrange.metrics.numbers import deviation, figure
 from leakrange.report.attackers import Adapted, attackers
-from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
+from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 from leakrange.report.charts.plane import utility_axis
 from leakrange.report.findings import Findings, Subject, chance, measures, utility, utility_metric
@@ -17,14 +17,14 @@ from leakrange.scenario.results import Summary
 __all__ = ["frontiers"]
 
 MEASURES = 3
-"""So many metrics of leakage have a picture: the main one, and the next in the order of reports."""
+"""The most metrics of leakage with a picture: the main one, and the next in the order of reports."""
 MARKERS: dict[Adapted, int] = {"plain": 0, "adaptive": 3}
 
 Met = list[tuple[str, Adapted, Summary]]
 
 
 def frontiers(findings: Findings, subject: Subject) -> list[Picture]:
-    """One picture for each measure of what leaks at that provider; a point is a defence against the strongest
+    """One picture for each measure of leakage at that provider; a point is a defence against the strongest
     plain or the strongest adaptive attacker."""
     names = in_order(
         name
@@ -34,11 +34,11 @@ def frontiers(findings: Findings, subject: Subject) -> list[Picture]:
         if described(name).role == "leakage"
     )
     ordered = sorted((described(name) for name in names), key=lambda metric: metric != subject.metric)
-    shown = ordered[:MEASURES]
-    return [drawn for metric in shown if (drawn := _draw(findings, subject, metric, shown)) is not None]
+    leakages = ordered[:MEASURES]
+    return [chart for metric in leakages if (chart := _draw(findings, subject, metric, leakages)) is not None]
 
 
-def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metric]) -> Picture | None:
+def _draw(findings: Findings, subject: Subject, metric: Metric, leakages: list[Metric]) -> Picture | None:
     met: Met = [
         (defence, adapted, row)
         for defence in findings.defences
@@ -49,65 +49,65 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metr
         return None
     rows = [row for *_, row in met]
     served = dict.fromkeys(used for row in rows if (used := utility_metric(row)) is not None)
-    told = [*served, *measures(metric)]
-    marks = [_mark(findings, *each, metric, shown) for each in met]
-    level = next((found for *_, row in met if (found := chance(row, metric)) is not None), None)
+    table_metrics = [*served, *measures(metric)]
+    marks = [_mark(findings, *each, metric, leakages) for each in met]
+    level = next((chance_level for *_, row in met if (chance_level := chance(row, metric)) is not None), None)
     heights = [mark["y"] for mark in marks] + ([] if level is None else [level])
     pad = 0.08 * (max(heights) - min(heights)) or 1.0
     y = Axis(metric.title, metric.unit, ends=(min(heights) - pad, max(heights) + pad))
     x = utility_axis([row for *_, row in met], about=3)
     best = _strongest(met, marks, metric)
     sign = 1.0 if metric.higher else -1.0
-    held = frontier({name: (mark["x"], sign * mark["y"]) for name, mark in best.items()})
+    best_names = frontier({name: (mark["x"], sign * mark["y"]) for name, mark in best.items()})
     line = [
         {"x": best[name]["x"], "y": best[name]["y"], "line": "", "colour": 0, "tip": f"frontier: {name}"}
-        for name in held
+        for name in best_names
     ]
-    apart = [
+    joints = [
         {"x": first["x"], "y": first["y"], "y2": second["y"], "colour": first["colour"]}
         for name in best
         if len(pair := [mark for (defence, *_), mark in zip(met, marks, strict=True) if defence == name]) == 2
         for first, second in [pair]
     ]
-    known = "" if level is None else f"dashed: chance, {figure(level, metric.unit)}; "
+    legend = "" if level is None else f"dashed: chance, {figure(level, metric.unit)}; "
     return picture(
         metric.title,
         f"{metric.title} against utility for {findings.label(subject)} on {subject.data}. "
-        f"{'; '.join(mark['tip'] for mark in marks)}. On the frontier: {', '.join(held)}.",
+        f"{'; '.join(mark['tip'] for mark in marks)}. On the frontier: {', '.join(best_names)}.",
         [
             rules([] if level is None else [{"y": level}], None, y, guide=True),
             lines(line, x, y, width=1.6, muted=True),
-            rules(apart, x, y),
+            rules(joints, x, y),
             points(marks, x, y, size=80),
         ],
         size=(330, 290),
         margins=(32, 24, 46, 50),
-        note=f"{known}on the frontier: {', '.join(held)}",
+        note=f"{legend}on the frontier: {', '.join(best_names)}",
         keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in dict.fromkeys(a for _, a, _ in met)],
-        table=figures(rows, told),
-        definition=Definition.of(findings, rows, told, f"In the table: {OVER_SEEDS}"),
+        table=figures(rows, table_metrics),
+        definition=definition_of(findings, rows, table_metrics, f"In the table: {OVER_SEEDS}"),
     )
 
 
 def _strongest(met: Met, marks: list[dict[str, Any]], metric: Metric) -> dict[str, dict[str, Any]]:
-    """For each defence the mark of the attacker who found out most."""
-    sign, found = (1.0 if metric.higher else -1.0), dict[str, dict[str, Any]]()
+    """For each defence the mark of the attacker who learned most."""
+    sign, strongest = (1.0 if metric.higher else -1.0), dict[str, dict[str, Any]]()
     for (defence, *_), mark in zip(met, marks, strict=True):
-        if defence not in found or sign * mark["y"] > sign * found[defence]["y"]:
-            found[defence] = mark
-    return found
+        if defence not in strongest or sign * mark["y"] > sign * strongest[defence]["y"]:
+            strongest[defence] = mark
+    return strongest
 
 
 def _mark(
-    findings: Findings, defence: str, adapted: Adapted, row: Summary, metric: Metric, shown: list[Metric]
+    findings: Findings, defence: str, adapted: Adapted, row: Summary, metric: Metric, leakages: list[Metric]
 ) -> dict[str, Any]:
     used = utility(row)
     assert used is not None  # else it is not shown
-    told = [described(name) for name in row.metrics if described(name).role == "utility"]
+    utilities = [described(name) for name in row.metrics if described(name).role == "utility"]
     figures = [
-        f"{each.title} {figure(found.mean, each.unit)} {deviation(found.deviation, each.unit)}".rstrip()
-        for each in [*told, *shown]
-        if (found := row.metrics.get(each.name)) is not None
+        f"{each.title} {figure(value.mean, each.unit)} {deviation(value.deviation, each.unit)}".rstrip()
+        for each in [*utilities, *leakages]
+        if (value := row.metrics.get(each.name)) is not None
     ]
     return {
         "x": used.mean,

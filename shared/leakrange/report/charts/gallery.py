@@ -5,60 +5,48 @@ from __future__ import annotations
 import base64
 import struct
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from leakrange.report.charts.picture import Picture
+from leakrange.wire.views import Strip
 
-__all__ = ["Gallery", "Strip"]
+__all__ = ["StripGallery", "tile_of"]
 
 WIDTH = 360.0
 TILE = 72.0
-"""Pixels, at most, for the width of one picture of a strip."""
+"""The greatest width, in pixels, of one picture of a strip."""
 TEXT = 12.5
 LINE = 17.0
 LETTER = 6.9
-"""About the width of a letter of that size, in pixels."""
+"""The approximate width of a letter of that size, in pixels."""
 GAP = 9.0
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-@dataclass(frozen=True)
-class Strip:
-    """Equally wide pictures side by side in one PNG (base64): a name, what stands beside it, and a tip for
-    each picture; of reconstructions by metric one figure for each."""
-
-    name: str
-    beside: str
-    png: str
-    tips: Sequence[str]
-    figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
-
-    @property
-    def tile(self) -> tuple[float, float]:
-        """Width and height of one picture in pixels of the page; raises `ValueError` where this is no PNG, or
-        has no pictures."""
-        try:
-            head = base64.b64decode(self.png, validate=True)[:24]
-        except ValueError:
-            head = b""
-        if len(head) < 24 or not head.startswith(SIGNATURE) or not self.tips:
-            raise ValueError(f"the strip {self.name!r} is no PNG with a tip for each picture")
-        width, height = struct.unpack(">II", head[16:])
-        across = min(TILE, WIDTH / len(self.tips))
-        return across, across * height * len(self.tips) / width
+def tile_of(strip: Strip) -> tuple[float, float]:
+    """Width and height of one picture of the strip in pixels of the page; raises `ValueError` where it is no
+    PNG, or has no pictures."""
+    try:
+        head = base64.b64decode(strip.png, validate=True)[:24]
+    except ValueError:
+        head = b""
+    if len(head) < 24 or not head.startswith(SIGNATURE) or not strip.tips:
+        raise ValueError(f"the strip {strip.name!r} is no PNG with a tip for each picture")
+    width, height = struct.unpack(">II", head[16:])
+    across = min(TILE, WIDTH / len(strip.tips))
+    return across, across * height * len(strip.tips) / width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gallery(Picture):
+class StripGallery(Picture):
     """Strips in the order from the top."""
 
     strips: tuple[Strip, ...]
 
     @cached_property
     def svg(self) -> str:
-        """The strips as an SVG element that stands in a page."""
+        """The strips as an SVG element for a page."""
         root = ET.Element("svg", {"role": "img", "aria-label": self.label, "class": "chart gallery"})
         y = 0.0
         for strip in self.strips:
@@ -68,7 +56,7 @@ class Gallery(Picture):
 
 
 def _strip(root: ET.Element, strip: Strip, y: float) -> float:
-    """Draw a strip from ``y`` on; returns where the next begins."""
+    """Draw a strip from ``y`` downwards; gives the place where the next begins."""
     together = LETTER * (len(strip.name) + len(strip.beside) + 2) <= WIDTH
     y += LINE
     _text(root, strip.name, {"x": "0", "fill": "var(--ink)", "font-weight": "600"}, y)
@@ -77,7 +65,7 @@ def _strip(root: ET.Element, strip: Strip, y: float) -> float:
         placed = {"x": f"{WIDTH:g}", "text-anchor": "end"} if together else {"x": "0"}
         _text(root, strip.beside, {**placed, "fill": "var(--muted)"}, y)
     y += 5.0
-    across, high = strip.tile
+    across, high = tile_of(strip)
     count = len(strip.tips)
     image = {"href": f"data:image/png;base64,{strip.png}", "style": "image-rendering:pixelated"}
     image |= {"y": f"{y:g}", "width": f"{across * count:g}", "height": f"{high:g}"}

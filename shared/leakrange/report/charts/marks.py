@@ -1,7 +1,7 @@
 """Layers of marks on two axes, drawn from rows of data.
 
-Rows give the numbers of a series' colour, marker and dash; an axis names their field. Lines and clouds of
-many thousand points are drawn by some of them (`leakrange.report.charts.decimation`).
+Rows give the numbers of a series' colour, marker and dash; an axis names their field. Of lines and clouds
+with many thousand points only some are drawn (`leakrange.report.charts.decimation`).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ GUIDE = [3.0, 3.0]
 """The dashes of reference lines."""
 TEXT = 12.5
 MOST = 4000
-"""So many points of a layer are drawn, at most."""
+"""The most points of a layer that are drawn."""
 FEWEST = 16
-"""So many of each line, at least."""
+"""The fewest points of each line that are drawn."""
 LOOKS = ("colour", "marker", "dash")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Marks and how they are placed and coloured, in Vega-Lite's words; all ``rows`` of the data, and which
-    of them are ``drawn``."""
+    """Marks, and their places and colours in Vega-Lite's words; all ``rows`` of the data, and the ones that
+    are ``drawn``."""
 
     mark: dict[str, Any]
     encoding: dict[str, Any]
@@ -61,7 +61,7 @@ class Layer:
     y: Axis | None = None
 
     def specification(self) -> dict[str, Any]:
-        """With the fields that it uses, and no others."""
+        """The layer with the fields that it uses, and no others."""
         used = {channel["field"] for channel in self.encoding.values() if "field" in channel}
         values = [{name: value for name, value in row.items() if name in used} for row in self.drawn]
         return {"data": {"values": values}, "mark": self.mark, "encoding": self.encoding}
@@ -97,8 +97,8 @@ def lines(
         "color": {"value": MUTED} if muted else COLOUR,
         **({} if faint else TIP),
     }
-    kept = [{"dash": 0, **row, "order": n} for n, row in enumerate(_numbered(_fewer_on_lines(rows, x, y)))]
-    return Layer(mark | {"clip": True}, encoding, rows, kept, x, y)
+    drawn = [{"dash": 0, **row, "order": n} for n, row in enumerate(_numbered(_fewer_on_lines(rows, x, y)))]
+    return Layer(mark | {"clip": True}, encoding, rows, drawn, x, y)
 
 
 def _fewer_on_lines(rows: Rows, x: Axis, y: Axis) -> Rows:
@@ -107,15 +107,15 @@ def _fewer_on_lines(rows: Rows, x: Axis, y: Axis) -> Rows:
     members: dict[object, list[int]] = {}
     for place, row in enumerate(rows):
         members.setdefault(row.get("line"), []).append(place)
-    each = max(FEWEST, MOST // len(members))
-    kept: list[int] = []
-    for own in members.values():
-        kept += (own[i] for i in of_line(*_coordinates([rows[place] for place in own], x, y), each))
-    return [rows[place] for place in sorted(kept)]
+    limit = max(FEWEST, MOST // len(members))
+    chosen: list[int] = []
+    for places in members.values():
+        chosen += (places[i] for i in of_line(*_coordinates([rows[place] for place in places], x, y), limit))
+    return [rows[place] for place in sorted(chosen)]
 
 
 def _coordinates(rows: Rows, x: Axis, y: Axis) -> tuple[Any, Any]:
-    """As they lie on the screen, but for the size."""
+    """The points' places on the screen, but for the size."""
     columns = (np.array([row[field] for row in rows], dtype=np.float64) for field in ("x", "y"))
     across, up = (
         np.log(column) if axis.log else column for column, axis in zip(columns, (x, y), strict=True)
@@ -127,15 +127,15 @@ def points(rows: Rows, x: Axis, y: Axis, *, size: float = 62.0) -> Layer:
     """Marks at rows of x, y, colour, marker and tip."""
     mark = {"type": "point", "filled": True, "size": size, "opacity": 0.88, "clip": True}
     encoding = {"x": x.x(), "y": y.y(), "color": COLOUR, "shape": _scaled("marker", SHAPES), **TIP}
-    kept = rows
+    drawn = rows
     if len(rows) > MOST and x.names is None and y.names is None:
-        kept = [rows[place] for place in of_cloud(*_coordinates(rows, x, y), MOST)]
-    return Layer(mark, encoding, rows, [{"marker": 0, **row} for row in _numbered(kept)], x, y)
+        drawn = [rows[place] for place in of_cloud(*_coordinates(rows, x, y), MOST)]
+    return Layer(mark, encoding, rows, [{"marker": 0, **row} for row in _numbered(drawn)], x, y)
 
 
 def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False) -> Layer:
-    """Straight lines: across the chart at rows of x or of y alone; else from x, y to x2, y2, as far as rows
-    have these. ``guide`` makes them dashed and grey."""
+    """Straight lines: across the chart at rows of x or of y alone; else from x, y to x2, y2, where rows have
+    these. ``guide`` makes them dashed and grey."""
     look: dict[str, Any] = {"strokeWidth": 1.0, "opacity": 0.65}
     if guide:
         look = {"strokeWidth": 1.2, "strokeDash": GUIDE, "color": MUTED}
@@ -151,8 +151,8 @@ def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False) ->
 def bars(rows: Rows, x: Axis, y: Axis, *, opacity: float = 0.75) -> Layer:
     """Bars from 0 up to y, between x and x2, of rows with a colour and a tip."""
     encoding = {"x": x.x(), "x2": {"field": "x2"}, "y": y.y(), "y2": {"field": "y2"}, "color": COLOUR, **TIP}
-    kept = [{"y2": 0, **row} for row in _numbered(rows)]
-    return Layer({"type": "rect", "opacity": opacity}, encoding, rows, kept, x, y)
+    drawn = [{"y2": 0, **row} for row in _numbered(rows)]
+    return Layer({"type": "rect", "opacity": opacity}, encoding, rows, drawn, x, y)
 
 
 def cells(rows: Rows, x: Axis, y: Axis) -> list[Layer]:

@@ -7,17 +7,17 @@ from typing import Any
 
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
-from leakrange.report.charts.definition import BARS, Definition, Term
+from leakrange.report.charts.definition import BARS, term_of
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 from leakrange.report.charts.plane import utility_axis
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, utility, utility_metric
 from leakrange.scenario.results import Summary
+from leakrange.wire.views import Column, Definition, Table, Value
 
 __all__ = ["MOST", "overlaid"]
 
 MOST = 24
-"""So many charts of each kind are drawn."""
+"""The most charts of each kind."""
 Runs = Mapping[str, Findings]
 Task = tuple[str, str, str, str]
 """Data, provider, hidden attribute, metric of leakage."""
@@ -27,8 +27,8 @@ def overlaid(runs: Runs) -> list[Picture]:
     """The planes of all providers that several runs share, then leakage against budget of each of their
     attacks. A run has a marker and a dash, a defence its colour."""
     shared = _shared(runs)
-    planes = [drawn for task in shared if (drawn := _plane(runs, task)) is not None]
-    budgets = [drawn for task in shared for drawn in _budgets(runs, task)]
+    planes = [chart for task in shared if (chart := _plane(runs, task)) is not None]
+    budgets = [chart for task in shared for chart in _budgets(runs, task)]
     return [*planes[:MOST], *budgets[:MOST]]
 
 
@@ -38,13 +38,13 @@ def _task(row: Summary | Subject) -> Task:
 
 
 def _shared(runs: Runs) -> list[Task]:
-    """Those of the first run that another has, too."""
+    """The tasks of the first run that another run has, too."""
     first, *others = [dict.fromkeys(map(_task, each.subjects)) for each in runs.values()]
     return [task for task in first if any(task in other for other in others)]
 
 
 def _colours(runs: Runs) -> dict[str, int]:
-    """Of the defences of all runs: 0 is the undefended case."""
+    """The colours of the defences of all runs: 0 is the undefended case."""
     undefended = {each.undefended for each in runs.values()}
     names = dict.fromkeys(name for each in runs.values() for name in each.defences if name not in undefended)
     return {name: 0 for name in undefended if name is not None} | {
@@ -53,38 +53,38 @@ def _colours(runs: Runs) -> dict[str, int]:
 
 
 def _plane(runs: Runs, task: Task) -> Picture | None:
-    shown = [
+    cases = [
         (letter, defence, row)
         for letter, each in runs.items()
         for (subject, defence), row in each.best.items()
         if _task(subject) == task and utility(row) is not None and subject.metric.best is not None
     ]
-    if len({letter for letter, *_ in shown}) < 2:
+    if len({letter for letter, *_ in cases}) < 2:
         return None
     colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
-    rows = [row for *_, row in shown]
+    rows = [row for *_, row in cases]
     metric, chance = Subject.of(rows[0]).metric, level(rows)
     x = utility_axis(rows)
     lows = [leaked(row) for row in rows] + ([] if chance is None else [chance])
     y = Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
-    drawn = [_point(*point, colours, place) for point in shown]
-    joined = [{**row, "line": row["defence"], "dash": 0} for row in drawn]
-    names = dict.fromkeys(defence for _, defence, _ in shown)
-    said = "; ".join(row["tip"] for row in drawn)
+    dots = [_point(*point, colours, place) for point in cases]
+    joined = [{**row, "line": row["defence"], "dash": 0} for row in dots]
+    names = dict.fromkeys(defence for _, defence, _ in cases)
+    text = "; ".join(row["tip"] for row in dots)
     served = utility_metric(rows[0])
     return picture(
         f"{task[1]} on {task[0]}: {task[2]}",
-        f"Plane of {x.title} and {y.title}. {said}.",
+        f"Plane of {x.title} and {y.title}. {text}.",
         [
             rules([] if chance is None else [{"y": chance}], None, y, guide=True),
             lines(joined, x, y, width=1.2),
-            points(drawn, x, y),
+            points(dots, x, y),
         ],
         size=(350, 310),
         margins=(32, 28, 46, 54),
         note="" if chance is None else f"dashed: chance, {figure(chance, metric.unit)}",
         keys=_keys(runs, names, colours),
-        table=_table(shown, [each.name for each in (served, metric) if each is not None]),
+        table=_table(cases, [each.name for each in (served, metric) if each is not None]),
         definition=_definition(rows),
     )
 
@@ -114,47 +114,47 @@ def _budgets(runs: Runs, task: Task) -> list[Picture]:
         for row in each.summaries
         if leak(row) is not None and _task(row) == task
     ]
-    found = []
+    charts = []
     for attack, knowledge in dict.fromkeys((row.attack, row.knowledge) for *_, row in rows):
         chosen = [each for each in rows if (each[2].attack, each[2].knowledge) == (attack, knowledge)]
         several = len({letter for letter, *_ in chosen}) > 1
         if several and len({row.budget for *_, row in chosen}) > 1:
-            found.append(_against_budget(runs, task, f"{attack} ({knowledge})", chosen))
-    return found
+            charts.append(_against_budget(runs, task, f"{attack} ({knowledge})", chosen))
+    return charts
 
 
-def _against_budget(runs: Runs, task: Task, attack: str, shown: list[tuple[str, str, Summary]]) -> Picture:
+def _against_budget(runs: Runs, task: Task, attack: str, cases: list[tuple[str, str, Summary]]) -> Picture:
     colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
-    rows = [row for *_, row in shown]
+    rows = [row for *_, row in cases]
     metric, chance = Subject.of(rows[0]).metric, level(rows)
     x = budget_axis(sorted({row.budget for row in rows}))
     low = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
     y = Axis(metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, low - 0.06), 1.02))
-    drawn, said = [], []
-    for letter, defence in dict.fromkeys((letter, defence) for letter, defence, _ in shown):
+    dots, texts = [], []
+    for letter, defence in dict.fromkeys((letter, defence) for letter, defence, _ in cases):
         line = sorted(
-            (row for one, other, row in shown if (one, other) == (letter, defence)),
+            (row for run, name, row in cases if (run, name) == (letter, defence)),
             key=lambda row: row.budget,
         )
         tip = f"{letter}, {defence}: " + ", ".join(
             f"{figure(leaked(row), metric.unit)} at {row.budget}" for row in line
         )
         look = {"colour": colours[defence], "marker": place[letter], "dash": place[letter]}
-        drawn += [
+        dots += [
             {"x": row.budget, "y": leaked(row), "line": f"{letter} {defence}", "tip": tip, **look}
             for row in line
         ]
-        said.append(tip)
+        texts.append(tip)
     return picture(
         f"{task[1]} on {task[0]}: {attack}",
-        f"{metric.title} against budget. {'; '.join(said)}.",
+        f"{metric.title} against budget. {'; '.join(texts)}.",
         [
             rules([] if chance is None else [{"y": chance}], None, y, guide=True),
-            lines(drawn, x, y, width=1.8),
-            points(drawn, x, y, size=42),
+            lines(dots, x, y, width=1.8),
+            points(dots, x, y, size=42),
         ],
-        keys=_keys(runs, dict.fromkeys(defence for _, defence, _ in shown), colours, dashed=True),
-        table=_table(shown, [metric.name]),
+        keys=_keys(runs, dict.fromkeys(defence for _, defence, _ in cases), colours, dashed=True),
+        table=_table(cases, [metric.name]),
         definition=_definition(rows),
     )
 
@@ -175,19 +175,19 @@ def _definition(rows: list[Summary]) -> Definition:
         for metric in (utility_metric(row), Subject.of(row).metric)
         if metric is not None
     )
-    return Definition(tuple(Term.of(metric) for metric in metrics), interval=BARS.partition(". ")[2])
+    return Definition(tuple(term_of(metric) for metric in metrics), interval=BARS.partition(". ")[2])
 
 
-def _table(shown: list[tuple[str, str, Summary]], metrics: list[str]) -> Table:
+def _table(cases: list[tuple[str, str, Summary]], metrics: list[str]) -> Table:
     columns = [Column("run"), *(Column(name) for name in ("defence", "attack", "knowledge"))]
     columns += [Column("budget", "samples"), Column("seeds")]
     for name in metrics:
         columns += [Column(f"{name}{part}") for part in ("", ", deviation", ", 95 % from", ", 95 % to")]
     rows: list[list[Value]] = []
-    for letter, defence, row in shown:
-        made: list[Value] = [letter, defence, row.attack, row.knowledge, row.budget, row.count]
+    for letter, defence, row in cases:
+        values: list[Value] = [letter, defence, row.attack, row.knowledge, row.budget, row.count]
         for name in metrics:
-            found = row.metrics.get(name)
-            made += [found.mean, found.deviation, *(found.interval or (None, None))] if found else [None] * 4
-        rows.append(made)
+            mean = row.metrics.get(name)
+            values += [mean.mean, mean.deviation, *(mean.interval or (None, None))] if mean else [None] * 4
+        rows.append(values)
     return Table(columns, rows)

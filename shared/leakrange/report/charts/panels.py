@@ -18,10 +18,10 @@ GAP = 12.0
 HEAD = 20.0
 TEXT = 12.5
 LETTERS = 24
-"""About as many fit above a panel."""
+"""The approximate number of letters that fit above a panel."""
 RADIUS = 2.3
 MOST = 2000
-"""So many points of a cloud are drawn, at most."""
+"""The most points of a cloud that are drawn."""
 MARGIN = 6.0
 
 
@@ -42,7 +42,7 @@ class Panels(Picture):
 
     @cached_property
     def svg(self) -> str:
-        """The panels as an SVG element that stands in a page."""
+        """The panels as an SVG element for a page."""
         root = ET.Element("svg", {"role": "img", "aria-label": self.label, "class": "chart"})
         for place, cloud in enumerate(self.clouds):
             down, across = divmod(place, ACROSS)
@@ -69,6 +69,6 @@ def _panel(root: ET.Element, cloud: Cloud, left: float, top: float) -> None:
 
 
 def _within(values: Sequence[float]) -> list[float]:
-    """Spread between the margins of a panel."""
+    """The values spread between the margins of a panel."""
     low, span = min(values), max(values) - min(values) or 1.0
     return [MARGIN + (value - low) / span * (SIDE - 2 * MARGIN) for value in values]

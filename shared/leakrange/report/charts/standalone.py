@@ -1,4 +1,4 @@
-"""A chart as an SVG file of its own, for pages that cannot hold one inline."""
+"""A chart as a separate SVG file, for pages that cannot hold one inline."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FONT = "system-ui, sans-serif"
 
 def standalone(picture: Picture) -> str:
     """The chart on white, in the page's light colours, with its legend above it."""
-    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture.svg)
-    assert found is not None
-    width, height = float(found[1]), float(found[2])
+    view_box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture.svg)
+    assert view_box is not None
+    width, height = float(view_box[1]), float(view_box[2])
     top = ROW * len(picture.keys) + (6 if picture.keys else 0)
     legend = "".join(_key(key, 14 + ROW * row) for row, key in enumerate(picture.keys))
     inner = picture.svg.replace("<svg ", f'<svg x="0" y="{top}" width="{width:g}" height="{height:g}" ', 1)

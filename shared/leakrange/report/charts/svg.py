@@ -28,8 +28,8 @@ _LONG = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 
 
 def draw(specification: dict[str, Any], label: str) -> str:
-    """The chart as an SVG element; ``label`` puts it into words for those who do not see it. The same chart
-    gives the same text."""
+    """The chart as an SVG element; ``label`` describes it in words for those who cannot see it. The same
+    chart gives the same text."""
     # The library brings a JavaScript engine: it is loaded where something is drawn.
     import vl_convert
 
@@ -38,8 +38,8 @@ def draw(specification: dict[str, Any], label: str) -> str:
     viewed = root.attrib["viewBox"]
     _prune(root)
     clips = [element for element in root.iter() if "id" in element.attrib]
-    shown = hashlib.sha256(label.encode() + repr(specification).encode()).hexdigest()[:8]
-    names = {clip.attrib["id"]: f"c{shown}-{place}" for place, clip in enumerate(clips)}
+    digest = hashlib.sha256(label.encode() + repr(specification).encode()).hexdigest()[:8]
+    names = {clip.attrib["id"]: f"c{digest}-{place}" for place, clip in enumerate(clips)}
     for element in root.iter():
         element.tag = element.tag.removeprefix(_SVG)
         _tidy(element, names)
@@ -48,7 +48,7 @@ def draw(specification: dict[str, Any], label: str) -> str:
 
 
 def _prune(parent: ET.Element) -> None:
-    """Remove what shows nothing: frames, hidden labels, groups that are empty."""
+    """Remove everything that shows nothing: frames, hidden labels, empty groups."""
     for child in list(parent):
         _prune(child)
         kind = child.attrib.get("class", "")
@@ -62,23 +62,23 @@ def _prune(parent: ET.Element) -> None:
 def _tidy(element: ET.Element, names: dict[str, str]) -> None:
     attributes = element.attrib
     tip = attributes.get("aria-label") if attributes.get("role") == "graphics-symbol" else None
-    kept = {
+    visible = {
         name: value
         for name, value in attributes.items()
         if name in _KEPT and (name, value) != ("opacity", "1")
     }
-    for name, value in kept.items():
+    for name, value in visible.items():
         if value in PLACEHOLDERS:
-            kept[name] = f"var({PLACEHOLDERS[value]})"
+            visible[name] = f"var({PLACEHOLDERS[value]})"
         elif name == "id":
-            kept[name] = names[value]
+            visible[name] = names[value]
         elif name == "clip-path":
-            kept[name] = f"url(#{names[value[5:-1]]})"
+            visible[name] = f"url(#{names[value[5:-1]]})"
         elif name in ("d", "points", "transform", "x", "y", "x1", "x2", "y1", "y2"):
-            kept[name] = _LONG.sub(_short, value)
-    element.attrib = kept
+            visible[name] = _LONG.sub(_short, value)
+    element.attrib = visible
     if tip is not None:
-        kept["class"] = "tip"
+        visible["class"] = "tip"
         title = ET.Element("title")
         title.text = tip
         element.insert(0, title)

@@ -11,11 +11,11 @@ import numpy as np
 from leakrange.metrics import described, metrics
 from leakrange.metrics.numbers import count, figure
 from leakrange.metrics.registry import Unit
-from leakrange.report.charts.definition import Definition, Term
+from leakrange.report.charts.definition import term_of
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
+from leakrange.wire.views import Column, Definition, Table, Term
 
 __all__ = ["histories"]
 
@@ -23,7 +23,8 @@ SHARES = ("honesty", "curiosity", "accuracy")
 
 
 def histories(findings: Findings, data: str) -> list[Picture]:
-    """Per provider on ``data`` its shares and losses per epoch; thin lines are seeds, thick ones means."""
+    """For each provider on ``data`` its shares and losses per epoch; thin lines are seeds, thick ones
+    means."""
     models: dict[str, list[ModelResult]] = {}
     for model in findings.results.models:
         if model.data == data and model.history:
@@ -36,7 +37,7 @@ def histories(findings: Findings, data: str) -> list[Picture]:
 
 
 def _groups(names: list[str]) -> Iterator[tuple[list[str], str, Axis]]:
-    """What is drawn together of what a history holds: names, heading, and the axis of their values."""
+    """The parts of a history that are drawn together: names, heading, and the axis of their values."""
     losses = [name for name in names if "loss" in name]
     shares = [name for name in names if any(word in name for word in SHARES) and name not in losses]
     if shares:
@@ -53,18 +54,20 @@ def _draw(
 ) -> Picture:
     thick: list[dict[str, Any]] = []
     thin: list[dict[str, Any]] = []
-    said = []
+    texts = []
     longest, unit = 1, values_on.unit
     for index, name in enumerate(names):
-        seeds = [line for run in runs if (line := [each[name] for each in run.history if name in each])]
+        seeds = [
+            line for run in runs if (line := [figures[name] for figures in run.history if name in figures])
+        ]
         mean = _mean(seeds)
         longest = max(longest, len(mean))
-        shown = f"{_plain(name)} {f'{mean[-1]:.3f}' if unit == 'number' else figure(mean[-1], unit)}"
+        text = f"{_plain(name)} {f'{mean[-1]:.3f}' if unit == 'number' else figure(mean[-1], unit)}"
         look = {"colour": index + 1, "dash": index}
-        thick += [{**point, **look, "line": name, "tip": f"{shown} at the end"} for point in _points(mean)]
+        thick += [{**point, **look, "line": name, "tip": f"{text} at the end"} for point in _points(mean)]
         for place, line in enumerate(seeds if len(seeds) > 1 else []):
             thin += [{**point, "colour": index + 1, "line": f"{name}, {place}"} for point in _points(line)]
-        said.append(shown)
+        texts.append(text)
     values = [point["y"] for point in (*thick, *thin)]
     pad = 0.05 * (max(values) - min(values)) or 0.05
     top = max(values) + pad
@@ -78,14 +81,14 @@ def _draw(
     title = f"{provider}: {heading}"
     return picture(
         title,
-        f"Training of {title} on {data}; at the last epoch {', '.join(said)}.",
+        f"Training of {title} on {data}; at the last epoch {', '.join(texts)}.",
         layers,
         size=(300, 210),
         note=count(len(runs), "seed"),
         keys=[Key(_plain(name), colour=i + 1, dash=i) for i, name in enumerate(names)],
         table=_table(runs, names, unit),
         definition=Definition(
-            tuple(Term.of(described(n)) if n in metrics else Term(_plain(n), "") for n in names),
+            tuple(term_of(described(n)) if n in metrics else Term(_plain(n), "") for n in names),
             count(len(runs), "seed"),
             "None: thin lines are single seeds, the thick one is their mean.",
         ),
@@ -95,9 +98,9 @@ def _draw(
 def _table(runs: list[ModelResult], names: list[str], unit: Unit) -> Table:
     columns = [Column("seed"), Column("epoch"), *(Column.of(_plain(name), unit) for name in names)]
     rows = [
-        [run.seed, epoch, *(found.get(name) for name in names)]
+        [run.seed, epoch, *(figures.get(name) for name in names)]
         for run in runs
-        for epoch, found in enumerate(run.history, start=1)
+        for epoch, figures in enumerate(run.history, start=1)
     ]
     return Table(columns, rows)
 
@@ -113,7 +116,7 @@ def _epochs(longest: int) -> list[int]:
 
 
 def _mean(seeds: list[list[float]]) -> list[float]:
-    """Per epoch the mean of the seeds, as far as all of them went."""
+    """The mean of the seeds in each epoch that all of them reached."""
     shortest = min(len(line) for line in seeds)
     return [float(value) for value in np.mean([line[:shortest] for line in seeds], axis=0)]
 

@@ -1,4 +1,5 @@
-"""Attack success against queries under load, one line a defence, and beside it how those were answered."""
+"""Attack success against queries under load, one line a defence, and beside it the speed and the failures of
+the answers."""
 
 from __future__ import annotations
 
@@ -9,39 +10,39 @@ from typing import Any
 from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
-from leakrange.report.charts.definition import Definition, Term
+from leakrange.report.charts.definition import term_of
 from leakrange.report.charts.drawing import Axis, Key, Layer, Picture, beside, lines, points, rules
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, level, measures
-from leakrange.report.load_table import LoadRow, ends, load_rows
+from leakrange.report.load_table import LoadTableRow, ends, load_rows
+from leakrange.wire.views import Column, Definition, Table
 
 __all__ = ["under_load"]
 
 SUCCESS, LATENCY, SHARES = 330, 190, 130
-"""Pixels that the panels are wide."""
+"""The widths of the panels in pixels."""
 NAMES, LETTER = 110, 8
-"""Pixels for names, and about as many for each letter."""
+"""Pixels for names, and the approximate number for each letter."""
 UNITS = {"budget": "samples", "spent": "samples", "p50": "ms", "p99": "ms"} | dict.fromkeys(
     ("refused", "failed"), "share of 1"
 )
-COLUMNS = [Column(field.name, UNITS.get(field.name, "")) for field in fields(LoadRow)]
+COLUMNS = [Column(field.name, UNITS.get(field.name, "")) for field in fields(LoadTableRow)]
 END = 6
 """The marker, a cross, of the last point before a limit refused."""
 
 
 def under_load(findings: Findings) -> list[Picture]:
-    """One picture per provider, attack and knowledge; none of a run that was not under load."""
-    found: dict[tuple[str, str, str, str], list[LoadRow]] = {}
+    """One picture per provider, attack and knowledge; none for a run that was not under load."""
+    groups: dict[tuple[str, str, str, str], list[LoadTableRow]] = {}
     for row in load_rows(findings):
-        found.setdefault((row.provider, row.attack, row.knowledge, row.metric), []).append(row)
-    return [_draw(findings, rows) for rows in found.values()]
+        groups.setdefault((row.provider, row.attack, row.knowledge, row.metric), []).append(row)
+    return [_draw(findings, rows) for rows in groups.values()]
 
 
-def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
+def _draw(findings: Findings, rows: list[LoadTableRow]) -> Picture:
     first, metric = rows[0], described(rows[0].metric)
     title = f"{first.provider}: {first.attack} ({first.knowledge})"
     defences = [name for name in findings.defences if any(row.defence == name for row in rows)]
-    told, refused = [_told(rows, name) for name in defences], _refused(findings, rows)
+    descriptions, refused = [_description(rows, name) for name in defences], _refused(findings, rows)
     panels = [(_success(findings, rows, defences), SUCCESS)]
     served = [next(row for row in rows if row.defence == name) for name in defences]
     served = [row for row in served if row.answered is not None]
@@ -49,7 +50,7 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
         panels += [(_latency(findings, served), LATENCY), (_shares(findings, served), SHARES)]
     return beside(
         title,
-        f"{metric.title} of {title} against the queries spent under load: {'; '.join(told)}.",
+        f"{metric.title} of {title} against the queries spent under load: {'; '.join(descriptions)}.",
         panels,
         keys=[
             *(Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in defences),
@@ -68,25 +69,25 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
         ],
         table=Table(COLUMNS, [list(asdict(row).values()) for row in rows]),
         definition=Definition(
-            tuple(Term.of(each) for each in measures(metric)),
+            tuple(term_of(measure) for measure in measures(metric)),
             f"{sum(row.answered or 0 for row in served):,} answered requests of all users",
             "95 % intervals over users and seeds.",
         ),
     )
 
 
-def _told(rows: list[LoadRow], defence: str) -> str:
-    own = [row for row in rows if row.defence == defence]
-    unit = described(own[0].metric).unit
-    said = f"{defence} from {figure(own[0].value, unit)} at {own[0].spent:,.0f}"
-    said += f" to {figure(own[-1].value, unit)} at {own[-1].spent:,.0f}"
-    last = own[-1]
+def _description(rows: list[LoadTableRow], defence: str) -> str:
+    line = [row for row in rows if row.defence == defence]
+    unit = described(line[0].metric).unit
+    text = f"{defence} from {figure(line[0].value, unit)} at {line[0].spent:,.0f}"
+    text += f" to {figure(line[-1].value, unit)} at {line[-1].spent:,.0f}"
+    last = line[-1]
     if last.p50 is None or last.p99 is None:
-        return said
-    return f"{said}, answered within {last.p50:.0f} ms (half) and {last.p99:.0f} ms (99 %)"
+        return text
+    return f"{text}, answered within {last.p50:.0f} ms (half) and {last.p99:.0f} ms (99 %)"
 
 
-def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -> list[Layer]:
+def _success(findings: Findings, rows: list[LoadTableRow], defences: Sequence[str]) -> list[Layer]:
     metric = described(rows[0].metric)
     summaries = [
         row
@@ -102,14 +103,14 @@ def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -
         low, high = max(low, -0.02), min(high, 1.02)
     x = budget_axis(sorted({max(1, round(row.spent)) for row in rows}), "queries spent, samples (log scale)")
     y = Axis(metric.title, metric.unit, ends=(low, high))
-    drawn, spread, stops = [], [], []
+    dots, spread, stops = [], [], []
     refused = _refused(findings, rows)
     for defence in defences:
         index = findings.colour(defence)
         look = {"line": defence, "colour": index, "marker": index, "dash": index}
         for row in (row for row in rows if row.defence == defence):
             tip = f"{defence}: {figure(row.value, metric.unit)} with {row.spent:,.0f} queries"
-            drawn.append({"x": row.spent, "y": row.value, "tip": tip, **look})
+            dots.append({"x": row.spent, "y": row.value, "tip": tip, **look})
             if row.low is not None and row.high is not None:
                 spread.append({"x": row.spent, "y": row.low, "y2": row.high, "colour": index})
         if defence in refused:
@@ -118,18 +119,18 @@ def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -
             stops.append({"x": last.spent, "y": last.value, "tip": tip, "colour": index, "marker": END})
     layers = [] if chance is None else [rules([{"y": chance}], None, y, guide=True)]
     layers += [rules(spread, x, y)] if spread else []
-    layers += [lines(drawn, x, y, width=1.8), points(drawn, x, y, size=42)]
+    layers += [lines(dots, x, y, width=1.8), points(dots, x, y, size=42)]
     return [*layers, points(stops, x, y, size=130)] if stops else layers
 
 
-def _refused(findings: Findings, rows: list[LoadRow]) -> dict[str, str]:
-    """By defence, why its line ends before the largest budget."""
-    of = (rows[0].provider, rows[0].attack, rows[0].knowledge)
-    return {defence: why for (*who, defence), why in ends(findings).items() if tuple(who) == of}
+def _refused(findings: Findings, rows: list[LoadTableRow]) -> dict[str, str]:
+    """The reason, by defence, why its line ends before the largest budget."""
+    attacker = (rows[0].provider, rows[0].attack, rows[0].knowledge)
+    return {defence: why for (*who, defence), why in ends(findings).items() if tuple(who) == attacker}
 
 
-def _latency(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
-    """Half and 99 % of the answers, on a line a defence."""
+def _latency(findings: Findings, served: Sequence[LoadTableRow]) -> list[Layer]:
+    """The time to half and to 99 % of the answers, on a line a defence."""
     ends = [value for row in served for value in (row.p50, row.p99) if value]
     x = Axis(
         "answered within, ms (log scale)",
@@ -144,19 +145,19 @@ def _latency(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
         index = findings.colour(row.defence)
         if row.p50 and row.p99:
             between.append({"x": row.p50, "x2": row.p99, "y": row.defence, "colour": index})
-        for marker, value, what in ((0, row.p50, "half"), (1, row.p99, "99 %")):
+        for marker, value, part in ((0, row.p50, "half"), (1, row.p99, "99 %")):
             if value:
-                tip = f"{row.defence}: {what} of the answers within {value:.0f} ms"
+                tip = f"{row.defence}: {part} of the answers within {value:.0f} ms"
                 marks.append({"x": value, "y": row.defence, "colour": index, "marker": marker, "tip": tip})
     return [rules(between, x, y), points(marks, x, y, size=50)]
 
 
-def _shares(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
+def _shares(findings: Findings, served: Sequence[LoadTableRow]) -> list[Layer]:
     """Refused and failed requests, as shares of all, on the same lines."""
     marks: list[dict[str, Any]] = []
     for row in served:
-        for marker, value, what in ((0, row.refused, "refused"), (1, row.failed, "failed")):
-            tip = f"{row.defence}: {figure(value, 'share')} {what}"
+        for marker, value, outcome in ((0, row.refused, "refused"), (1, row.failed, "failed")):
+            tip = f"{row.defence}: {figure(value, 'share')} {outcome}"
             look = {"colour": findings.colour(row.defence), "marker": marker, "tip": tip}
             marks.append({"x": value or 0.0, "y": row.defence, **look})
     most = max((mark["x"] for mark in marks), default=0.0)

@@ -18,8 +18,8 @@ __all__ = ["View", "views"]
 
 @dataclass(frozen=True)
 class View:
-    """A section of the report: its title, what it shows in a sentence or two, and what draws the picture of a
-    subject, or gives None where there is nothing to draw."""
+    """A section of the report: its title, its meaning in a sentence or two, and the function that draws the
+    picture of a subject, or gives None where there is nothing to draw."""
 
     title: str
     lead: str

@@ -1,4 +1,4 @@
-"""Probed attributes: how much of each a defence keeps, private and useful ones in one picture."""
+"""Probed attributes: the part of each that a defence keeps, private and useful ones in one picture."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import score
-from leakrange.report.charts.definition import Definition
+from leakrange.report.charts.definition import definition_of
 from leakrange.report.charts.drawing import Axis, Picture, cells, picture
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Table, Value
 
 COLUMNS = [
     *(Column(name) for name in ("defence", "attribute", "role", "seeds")),
@@ -42,18 +42,18 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
             rows.append({"x": defence, "y": name, "share": min(1.0, gained), "tip": tip, "text": text})
     if not rows:
         return None
-    kept, defences = list(dict.fromkeys(names)), list(dict.fromkeys(str(row["x"]) for row in rows))
+    shown_names, defences = list(dict.fromkeys(names)), list(dict.fromkeys(str(row["x"]) for row in rows))
     title = findings.label(subject)
     return picture(
         title,
         f"NAG of each attribute under each defence, {title} on {subject.data}: "
         + "; ".join(str(row["tip"]) for row in rows),
-        cells(rows, Axis("defence", names=defences, room=84), Axis("attribute", names=kept, room=180)),
-        size=(220 + 90 * len(defences), 100 + 34 * len(kept)),
+        cells(rows, Axis("defence", names=defences, room=84), Axis("attribute", names=shown_names, room=180)),
+        size=(220 + 90 * len(defences), 100 + 34 * len(shown_names)),
         margins=(30, 12, 60, 190),
         note=", ".join(dict.fromkeys(attacks)),
         table=Table(COLUMNS, data),
-        definition=Definition.of(findings, judged, [described("nag")], "None: a cell is a mean over seeds."),
+        definition=definition_of(findings, judged, [described("nag")], "None: a cell is a mean over seeds."),
     )
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, bars, picture
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Definition, Table, Term
 
 __all__ = ["distribution"]
 
@@ -23,19 +22,19 @@ def distribution(
     drawn at the end of the axis."""
     low, high = (float(end) for end in np.quantile([*members, *others], [0.0, 0.99]))
     edges = np.linspace(low, high, 25)
-    drawn: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for place, (who, values) in enumerate((("members", members), ("others", others))):
         counts, _ = np.histogram(np.clip(values, low, high), bins=edges)
         heights = counts / (len(values) * np.diff(edges))
         for left, right, height, count in zip(edges, edges[1:], heights, counts, strict=False):
             tip = f"{count} of {len(values)} {who}"
             bar = {"x": float(left), "x2": float(right), "y": float(height), "tip": tip}
-            drawn.append({**bar, "colour": place + 1})
-    y = Axis("density", ends=(0.0, 1.05 * max(row["y"] for row in drawn)), ticks=())
+            rows.append({**bar, "colour": place + 1})
+    y = Axis("density", ends=(0.0, 1.05 * max(row["y"] for row in rows)), ticks=())
     return picture(
         title,
         f"{title}: {statistic} of {len(members)} members and {len(others)} others",
-        [bars(drawn, Axis(statistic, ends=(low, high)), y, opacity=0.55)],
+        [bars(rows, Axis(statistic, ends=(low, high)), y, opacity=0.55)],
         keys=(Key("members", colour=1), Key("others", colour=2)),
         note=note,
         table=Table(
@@ -53,11 +52,11 @@ def distribution(
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
     row = findings.open(subject)
     trials = findings.trials(row) if row else []
-    found = [trial.views["distribution"] for trial in trials if "distribution" in trial.views]
-    if row is None or not found or len(set(found[0]["members"] + found[0]["others"])) < 2:
+    samples = [trial.views["distribution"] for trial in trials if "distribution" in trial.views]
+    if row is None or not samples or len(set(samples[0]["members"] + samples[0]["others"])) < 2:
         return None
     note = f"{row.attack} ({row.knowledge}); budget {row.budget}; seed {trials[0].seed}"
-    return distribution(findings.label(subject), **found[0], note=note)
+    return distribution(findings.label(subject), **samples[0], note=note)
 
 
 views.register("distribution")(

@@ -1,14 +1,13 @@
-"""Embeddings: do users' features lie by the attribute that they are to hide?"""
+"""Embeddings: whether users' features group by the attribute that they should hide."""
 
 from __future__ import annotations
 
 from leakrange.metrics.numbers import count
-from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Key
 from leakrange.report.charts.panels import MOST, Cloud, Panels
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Definition, Table, Term
 
 
 def _draw(findings: Findings, subject: Subject) -> Panels | None:
@@ -26,8 +25,8 @@ def _draw(findings: Findings, subject: Subject) -> Panels | None:
         clouds.append(Cloud(defence, view["released"], colours))
     if not clouds:
         return None
-    known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
-    names = {n: known[n] if n < len(known) else str(n) for n in sorted(set(classes))}
+    class_names = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
+    names = {n: class_names[n] if n < len(class_names) else str(n) for n in sorted(set(classes))}
     keys = [Key(name, colour=1 + number) for number, name in names.items()]
     fewer = f"{MOST:,} of {len(classes):,} are drawn, the table has all" if len(classes) > MOST else ""
     title = findings.label(subject)

@@ -1,4 +1,4 @@
-"""Further training: how far the outputs of audited models moved, round by round of further training."""
+"""Further training: the movement of audited models' outputs, round by round of further training."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from leakrange.metrics.numbers import count, score
-from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, rules
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Definition, Table, Term, Value
 
 __all__ = ["similarities"]
 
 NAME = "further-training"
 MARKED = 6
-"""Rounds that are marked on the axis, at most."""
+"""The most rounds that are marked on the axis."""
 
 
 def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]], note: str = "") -> Picture:
@@ -26,7 +25,7 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
     name a line of the mean over such views of its seeds. The dashed line is the threshold."""
     thick: list[dict[str, Any]] = []
     thin: list[dict[str, Any]] = []
-    keys, said = [], []
+    keys, texts = [], []
     data: list[list[Value]] = []
     for place, (name, seeds) in enumerate(audited.items()):
         each = [[1.0, *(1.0 - 2.0 * v for v in seed["rounds"])] for seed in seeds]
@@ -36,10 +35,10 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
         look = {"colour": place + 1, "dash": place, "tip": f"{text} after the last round"}
         thick += [{"x": x, "y": y, "line": name, **look} for x, y in enumerate(mean)]
         for number, line in enumerate(each if len(each) > 1 else []):
-            own = {"colour": place + 1, "line": f"{name}, {number}"}
-            thin += [{"x": x, "y": y, **own} for x, y in enumerate(line)]
+            seed_look = {"colour": place + 1, "line": f"{name}, {number}"}
+            thin += [{"x": x, "y": y, **seed_look} for x, y in enumerate(line)]
         keys.append(Key(text, colour=place + 1, dash=place))
-        said.append(text)
+        texts.append(text)
     limits = sorted({1.0 - 2.0 * seed["threshold"] for seeds in audited.values() for seed in seeds})
     values = [row["y"] for row in (*thick, *thin)]
     lowest, last = min(*values, *limits), max(row["x"] for row in (*thick, *thin))
@@ -49,7 +48,7 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
     return picture(
         title,
         f"Cosine similarity of outputs before and after further training, {title}; after the last round "
-        f"{', '.join(said)}.",
+        f"{', '.join(texts)}.",
         [
             rules([{"y": limit} for limit in limits], None, y, guide=True),
             lines(thin, x, y, width=0.8, faint=True),
@@ -68,16 +67,16 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
 
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
-    """All audited models on the subject's data, in the place of the first of them."""
+    """All audited models on the subject's data, drawn at the first of them."""
     audited: dict[Subject, list[dict[str, Any]]] = {}
     for other in findings.of_data(subject.data):
         row = findings.open(other)
-        held = [t.views[NAME] for t in findings.trials(row) if NAME in t.views] if row else []
-        if held:
-            audited[other] = held
+        rounds = [t.views[NAME] for t in findings.trials(row) if NAME in t.views] if row else []
+        if rounds:
+            audited[other] = rounds
     if subject != next(iter(audited), None):
         return None
-    return similarities(subject.data, {findings.label(other): held for other, held in audited.items()})
+    return similarities(subject.data, {findings.label(other): rounds for other, rounds in audited.items()})
 
 
 views.register(NAME)(

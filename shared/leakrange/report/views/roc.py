@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import score
-from leakrange.report.charts.definition import Definition, Term
+from leakrange.report.charts.definition import definition_of
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture
-from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 from leakrange.scenario.results import Curve, Summary
+from leakrange.wire.views import Column, Definition, Table, Term, Value
 
 __all__ = ["DIAGONAL", "GRID", "RATES", "TERMS", "Curves", "curves_of", "mean_curve", "tabled"]
 
@@ -42,21 +42,21 @@ def mean_curve(curves: list[Curve], grid: NDArray[np.float64] = GRID) -> list[tu
 
 def curves_of(findings: Findings, subject: Subject) -> Curves:
     """For each defence the strongest attack and its curves, one for each seed."""
-    shown: Curves = []
+    cases: Curves = []
     for defence in findings.defences:
         row = findings.best.get((subject, defence))
         trials = findings.trials(row) if row else []
         curves = [Curve.model_validate(trial.views["roc"]) for trial in trials if "roc" in trial.views]
         if row and curves:
-            shown.append((defence, row, curves))
-    return shown
+            cases.append((defence, row, curves))
+    return cases
 
 
-def tabled(shown: Curves) -> Table:
+def tabled(cases: Curves) -> Table:
     """Every point of every curve."""
     rows: list[Sequence[Value]] = [
         [defence, row.attack, row.knowledge, place, x, y]
-        for defence, row, curves in shown
+        for defence, row, curves in cases
         for place, curve in enumerate(curves)
         for x, y in zip(curve.fpr, curve.tpr, strict=True)
     ]
@@ -65,25 +65,25 @@ def tabled(shown: Curves) -> Table:
 
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
-    shown = curves_of(findings, subject)
-    if not shown:
+    cases = curves_of(findings, subject)
+    if not cases:
         return None
     thick, thin = [], []
-    for defence, row, curves in shown:
+    for defence, row, curves in cases:
         look = {"line": defence, "colour": findings.colour(defence)}
         tip = f"{defence}: {row.attack} ({row.knowledge}), AUC {score(row.mean('auc'))}"
         thick += [{"x": x, "y": y, "tip": tip, **look} for x, y in mean_curve(curves)]
         for place, curve in enumerate(curves if len(curves) > 1 else []):
-            own = {**look, "line": f"{defence}, {place}"}
-            thin += [{"x": x, "y": y, **own} for x, y in zip(curve.fpr, curve.tpr, strict=True)]
+            seed_look = {**look, "line": f"{defence}, {place}"}
+            thin += [{"x": x, "y": y, **seed_look} for x, y in zip(curve.fpr, curve.tpr, strict=True)]
     keys = [
         Key(f"{defence} {score(row.mean('auc'))}", colour=findings.colour(defence))
-        for defence, row, _ in shown
+        for defence, row, _ in cases
     ]
     title = findings.label(subject)
-    attacks = ", ".join(dict.fromkeys(f"{row.attack} ({row.knowledge})" for _, row, _ in shown))
-    budgets = ", ".join(str(budget) for budget in sorted({row.budget for _, row, _ in shown}))
-    defined = Definition.of(findings, [row for _, row, _ in shown], [described("auc")], OF)
+    attacks = ", ".join(dict.fromkeys(f"{row.attack} ({row.knowledge})" for _, row, _ in cases))
+    budgets = ", ".join(str(budget) for budget in sorted({row.budget for _, row, _ in cases}))
+    defined = definition_of(findings, [row for _, row, _ in cases], [described("auc")], OF)
     return picture(
         title,
         f"ROC curves of {title} on {subject.data}; AUC by defence: {', '.join(key.text for key in keys)}.",
@@ -95,7 +95,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         size=(300, 270),
         note=f"{attacks}; budget {budgets}. AUC by defence:",
         keys=keys,
-        table=tabled(shown),
+        table=tabled(cases),
         definition=Definition((*TERMS, *defined.terms), defined.counted, OF),
     )
 

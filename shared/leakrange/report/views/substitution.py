@@ -1,4 +1,4 @@
-"""Substitution by classes: of which class a substitute is for a sample of which class (PASS, Fig. 5)."""
+"""Substitution by classes: the class of a sample's substitute, by the class of the sample (PASS, Fig. 5)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from leakrange.metrics.numbers import percent
-from leakrange.report.charts.definition import Definition, Term, counted
+from leakrange.report.charts.definition import counted
 from leakrange.report.charts.drawing import Axis, Picture, cells, picture
-from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
+from leakrange.wire.views import Column, Definition, Table, Term
 
 __all__ = ["class_map"]
 
@@ -20,23 +20,23 @@ LEGIBLE = 14
 
 def class_map(title: str, joint: Any, names: list[str], note: str = "", n: str = "") -> Picture:
     """A map of P(class of the substitute | class of the sample), from their joint distribution (C, C)."""
-    found = np.asarray(joint, dtype=np.float64)
-    shares = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
+    matrix = np.asarray(joint, dtype=np.float64)
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-12)
     rows = [
         {
-            "x": names[theirs],
-            "y": names[own],
-            "share": float(shares[own, theirs]),
-            "tip": f"{names[own]} becomes {names[theirs]}: {percent(float(shares[own, theirs]))}",
-            "text": percent(float(shares[own, theirs])) if len(names) <= 6 else "",
+            "x": names[new],
+            "y": names[true],
+            "share": float(shares[true, new]),
+            "tip": f"{names[true]} becomes {names[new]}: {percent(float(shares[true, new]))}",
+            "text": percent(float(shares[true, new])) if len(names) <= 6 else "",
         }
-        for own in range(len(names))
-        for theirs in range(len(names))
+        for true in range(len(names))
+        for new in range(len(names))
     ]
-    kept = float(np.trace(found))
+    same = float(np.trace(matrix))
     return picture(
         title,
-        f"Classes of samples and of their substitutes: {title}. {percent(kept)} keep theirs.",
+        f"Classes of samples and of their substitutes: {title}. {percent(same)} keep theirs.",
         cells(rows, Axis("class of the substitute", names=names), Axis("class of the sample", names=names)),
         size=(300, 270),
         margins=(30, 12, 44, 98 if len(names) <= LEGIBLE else 46),
@@ -49,9 +49,9 @@ def class_map(title: str, joint: Any, names: list[str], note: str = "", n: str =
                 Column.of("share of all samples", "share"),
             ],
             [
-                [names[own], names[theirs], float(shares[own, theirs]), float(found[own, theirs])]
-                for own in range(len(names))
-                for theirs in range(len(names))
+                [names[true], names[new], float(shares[true, new]), float(matrix[true, new])]
+                for true in range(len(names))
+                for new in range(len(names))
             ],
         ),
         definition=Definition(
@@ -66,13 +66,13 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     for row in findings.summaries:
         if Subject.of(row) != subject:
             continue
-        found = [
+        by_trial = [
             trial.views["substitution"] for trial in findings.trials(row) if "substitution" in trial.views
         ]
-        if found and subject.sensitive in found[0]:
-            joint = np.mean([np.asarray(each[subject.sensitive]) for each in found], axis=0)
-            known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
-            names = known if len(known) == len(joint) else [str(place) for place in range(len(joint))]
+        if by_trial and subject.sensitive in by_trial[0]:
+            joint = np.mean([np.asarray(each[subject.sensitive]) for each in by_trial], axis=0)
+            classes = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
+            names = classes if len(classes) == len(joint) else [str(place) for place in range(len(joint))]
             note = f"defence: {row.defence}"
             return class_map(findings.label(subject), joint, names, note, counted(findings, [row]))
     return None

@@ -1,0 +1,1 @@
+"""The tasks of the fleet, one file for each kind of job."""

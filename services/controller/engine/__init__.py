@@ -1,0 +1,1 @@
+"""Carries out the plans of runs, step by step."""
