@@ -17,11 +17,11 @@ from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from leakrange.client import Range
+from leakrange.services.controller.main import controller
+from leakrange.services.controller.pages.login import LoginGuesses
+from leakrange.services.controller.settings import ControllerSettings
+from leakrange.services.controller.visitors import Operating
 from leakrange.wire.errors import Unauthenticated
-from services.controller.main import controller
-from services.controller.pages.login import Guesses
-from services.controller.settings import ControllerSettings
-from services.controller.visitors import Operating
 from tests.controller.conftest import OPERATOR, SCENARIO, serve
 from tests.pages.conftest import opened
 from tests.pages.furnished import Place
@@ -314,13 +314,16 @@ def test_nothing_that_a_login_reads_is_stored_by_its_browser(guarded: str) -> No
 
 
 def test_no_log_and_no_error_tells_the_address_of_a_login(guarded: str) -> None:
+    # A connection on which a bug showed is closed by the server, so each request has one of its own.
+    once = {"Connection": "close"}
     with login(guarded, OPERATOR) as client, capture_logs() as logs:
         name = client.base_url.path.split("/")[2]
-        told = [client.get(path, headers=headers) for path in ("/nowhere", "/bug") for headers in ({}, HTML)]
-    assert [answer.status_code for answer in told] == [404, 404, 500, 500]
+        accepts = (once, once | HTML)
+        answers = [client.get(path, headers=each) for path in ("/nowhere", "/bug") for each in accepts]
+    assert [answer.status_code for answer in answers] == [404, 404, 500, 500]
     assert {each["path"] for each in logs if "path" in each} == {"/nowhere", "/bug"}
     assert name not in str(logs)
-    assert [answer.json()["instance"] for answer in told[::2]] == ["/nowhere", "/bug"]
+    assert [answer.json()["instance"] for answer in answers[::2]] == ["/nowhere", "/bug"]
 
 
 def test_pages_of_a_neighbouring_port_may_ask_nothing(site: str) -> None:
@@ -352,7 +355,7 @@ def test_few_wrong_keys_are_looked_at_and_a_right_one_soon_again(
 ) -> None:
     clock = Clock()
     app = controller(settings())
-    app.state.guesses = Guesses(clock)
+    app.state.guesses = LoginGuesses(clock)
     with serving(app) as url:
 
         def tried(key: str) -> httpx.Response:
@@ -369,7 +372,7 @@ def test_few_wrong_keys_are_looked_at_and_a_right_one_soon_again(
 
 def test_wrong_keys_of_many_addresses_delay_strangers_and_nobody_who_was_here() -> None:
     clock = Clock()
-    guesses = Guesses(clock)
+    guesses = LoginGuesses(clock)
     guesses.right("10.0.0.1")
     for number in range(29):
         guesses.wrong(f"10.1.0.{number}")
