@@ -192,6 +192,8 @@ def test_a_federation_in_which_nobody_learned_stores_nothing(link: SuperLink, tm
             str(link.folder),
             "--gather",
             "0",
+            "--answer",
+            "2",
         ],
         cwd=ROOT,
         capture_output=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -38,24 +39,30 @@ class Digits(GivenSet):
     @classmethod
     def content(cls) -> Content:
         """All 1,797 digits; grey levels 0..16 become 0..255."""
-        from sklearn.datasets import load_digits
-
-        bunch = load_digits()
-        labels = digit_labels(bunch.target)
-        return Content(
-            values=_grey(bunch.images), labels={**labels, "slant": slant(bunch.images, labels["digit"])}
-        )
+        counts, digits = _records()
+        labels = digit_labels(digits)
+        return Content(values=_grey(counts), labels={**labels, "slant": slant(counts, labels["digit"])})
 
     @classmethod
     def drawn(cls, drawing: NDArray[np.uint8], digit: int) -> Content:
         """A digit of 8 × 8; its slant is judged among the set's digits of the same kind."""
-        from sklearn.datasets import load_digits
-
-        bunch, counts = load_digits(), as_counts(drawing)
-        every = np.append(bunch.target, digit).astype(np.int64)
-        leans = slant(np.concatenate([bunch.images, counts[None]]), every)[-1:]
+        counts = as_counts(drawing)
+        others, digits = _records()
+        every = np.append(digits, digit)
+        leans = slant(np.concatenate([others, counts[None]]), every)[-1:]
         labels = {name: values[-1:] for name, values in digit_labels(every[-1:]).items()}
         return Content(values=_grey(counts[None]), labels={**labels, "slant": leans})
+
+
+def _records() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The counts (1797, 8, 8) and the digits (1797,), as `sklearn.datasets.load_digits` returns them. The
+    file is read without it: to import it takes a second, in each process that has samples."""
+    package = find_spec("sklearn")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    file = Path(package.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
+    records = np.loadtxt(file, delimiter=",")
+    return records[:, :-1].reshape(-1, 8, 8), records[:, -1].astype(np.int64)
 
 
 def _grey(counts: NDArray[Any]) -> NDArray[np.uint8]:
