@@ -219,8 +219,7 @@ async def _swell(url: str, run: str) -> None:
     """Give the run a plan that takes a gigabyte to read."""
     database = Database(url)
     async with database.write() as session:
-        stored = await session.get_one(PlanRow, run)
-        stored.plan = {"trials": [0.5] * 30_000_000}
+        await session.merge(PlanRow(run_id=run, plan={"trials": [0.5] * 30_000_000}))
     await database.close()
 
 

@@ -81,10 +81,10 @@ def test_a_plan_that_names_too_little_for_this_version_can_be_read_and_not_carri
     with serve(mine) as url, httpx.Client(base_url=url, timeout=90) as client:
         run = Api(client).start()
     with sqlite3.connect(file) as connection:
-        ((plan,),) = connection.execute("SELECT plan FROM runs").fetchall()
+        ((plan,),) = connection.execute("SELECT plan FROM plans").fetchall()
         assert json.loads(plan)["form"] == FORM
         older = json.dumps({part: value for part, value in json.loads(plan).items() if part != "form"})
-        connection.execute("UPDATE runs SET plan = ?", (older,))
+        connection.execute("UPDATE plans SET plan = ?", (older,))
     connection.close()
     with serve(mine) as url, httpx.Client(base_url=url, timeout=90) as client:
         api = Api(client)

@@ -159,7 +159,7 @@ def test_a_run_of_another_version_says_why_it_has_no_picture(
 ) -> None:
     shutil.copy(told.database_url.partition("///")[2], tmp_path / "older.db")
     with sqlite3.connect(tmp_path / "older.db") as older:
-        older.execute("update runs set plan = '{}'")
+        older.execute("update plans set plan = '{}'")
     with serve(settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/older.db")) as site:
         page = httpx.get(f"{site}{httpx.URL(url).path}").text
     assert "was planned by another version" in page

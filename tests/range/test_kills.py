@@ -143,7 +143,7 @@ def test_a_run_that_was_gone_on_with_has_a_ledger_of_all_its_keys_however_it_end
         other.until(run, lambda event: event["event"] == "trial.done")
     if end == "failed":
         with sqlite3.connect(tmp_path / "other.sqlite") as database:  # planned by another version
-            database.execute("UPDATE runs SET plan = json_set(plan, '$.form', 1)")
+            database.execute("UPDATE plans SET plan = json_set(plan, '$.form', 1)")
     curious = embedded_range.record.url("provider-curious") if end == "done" else NOWHERE
     again = second(embedded_range, tmp_path, curious=curious, attempts=1000)
     with another(embedded_range, again) as other:
