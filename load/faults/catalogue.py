@@ -146,7 +146,7 @@ def _(standing: FaultyRange, number: int) -> str:
     os.kill(trainings[0], signal.SIGKILL)
     error = run.failed("memory")
     again = standing.run(f"fault-{number}", number, seed=number, epochs=60)
-    return f"the run fails: “{error.partition(': ')[2]}”; started again: {again.done()}"
+    return f"the run fails: “{error.partition(': ')[2]}”; started again: {again.done(run)}"
 
 
 @fault("no room left where releases are stored")

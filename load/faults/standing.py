@@ -132,16 +132,17 @@ class FaultRun:
         until(over, "the end of the run")
         return view
 
-    def done(self) -> str:
+    def done(self, first: FaultRun | None = None) -> str:
         """A sentence about its end. Raises `Wrong` unless it is done, with nothing missing, double or
-        unpaid."""
+        unpaid. What the attacker paid in the ``first`` run of the same scenario is not paid again;
+        users upload anew in each run."""
         view = self.ended()
         if view["state"] != "done":
             raise Wrong(f"the run {view['state']}: {view['error']}")
         open_jobs = {kind: count for kind, count in view["jobs"].items() if count["done"] != count["total"]}
         if open_jobs or view["trials"]["done"] != 2:
             raise Wrong(f"done, but with {open_jobs}, {view['trials']}")
-        self.check_ledger(all_of=SAMPLES)
+        self.check_ledger(all_of=SAMPLES, first=first)
         return f"done: {view['jobs']['probe']['total']} chunks, each of 3 × {SAMPLES} samples paid once"
 
     def failed(self, words: str) -> str:
@@ -151,14 +152,22 @@ class FaultRun:
             raise Wrong(f"the run {view['state']}: {view['error']}")
         return str(view["error"])
 
-    def check_ledger(self, all_of: int | None = None) -> int:
+    def paid(self) -> dict[str, int]:
+        """The samples that the attacker has paid, by account without the name of the run."""
+        ledger = {
+            each["name"].removeprefix(f"{self.id}."): each["spent"] for each in self.results()["ledger"]
+        }
+        return {name: spent for name, spent in ledger.items() if name.startswith("attacker.")}
+
+    def check_ledger(self, all_of: int | None = None, first: FaultRun | None = None) -> int:
         """The samples that the attacker paid. Raises `Wrong` where an account does not match the received
-        answers, or, with ``all_of``, that number."""
-        paid = 0
+        answers, or, with ``all_of``, the part of that number that the ``first`` run has not paid."""
+        attacker, before = 0, {} if first is None else first.paid()
         for entry in self.results()["ledger"]:
             account = self.standing.account(entry["name"])
             counts = (entry["spent"], entry["distinct"], account["spent"], account["reserved"])
-            if len({*counts[:3]}) != 1 or counts[3] or all_of not in (None, counts[0]):
+            both = counts[0] + before.get(entry["name"].removeprefix(f"{self.id}."), 0)
+            if len({*counts[:3]}) != 1 or counts[3] or all_of not in (None, both):
                 raise Wrong(f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}")
-            paid += entry["spent"] if ".attacker." in entry["name"] else 0
-        return paid
+            attacker += entry["spent"] if ".attacker." in entry["name"] else 0
+        return attacker
