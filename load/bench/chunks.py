@@ -145,9 +145,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with ExitStack() as stack:
-        if not given.json:
+        if not options.json:
             stack.enter_context(machine(*PACKAGES))
         standing = stack.enter_context(embedded_range(0))
         port = standing.first.party(FLEET_REDIS).port
@@ -155,9 +155,9 @@ def main() -> None:
         url = redis_url(standing.folder, port, "operator")
         worker = multiprocessing.Process(target=answer, args=(url, standing.folder.releases), daemon=True)
         worker.start()
-        figures = measure(standing, given.chunks)
+        figures = measure(standing, options.chunks)
         worker.terminate()
-    print(json.dumps(figures) if given.json else "\n".join(f"{k:>20} {v:,.2f}" for k, v in figures.items()))
+    print(json.dumps(figures) if options.json else "\n".join(f"{k:>20} {v:,.2f}" for k, v in figures.items()))
 
 
 if __name__ == "__main__":

@@ -162,12 +162,11 @@ class FaultRun:
     def check_ledger(self, all_of: int | None = None, first: FaultRun | None = None) -> int:
         """The samples that the attacker paid. Raises `Wrong` where an account does not match the received
         answers, or, with ``all_of``, the part of that number that the ``first`` run has not paid."""
-        attacker, before = 0, {} if first is None else first.paid()
+        before = {} if first is None else first.paid()
         for entry in self.results()["ledger"]:
             account = self.standing.account(entry["name"])
             counts = (entry["spent"], entry["distinct"], account["spent"], account["reserved"])
             both = counts[0] + before.get(entry["name"].removeprefix(f"{self.id}."), 0)
             if len({*counts[:3]}) != 1 or counts[3] or all_of not in (None, both):
                 raise Wrong(f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}")
-            attacker += entry["spent"] if ".attacker." in entry["name"] else 0
-        return attacker
+        return sum(self.paid().values())

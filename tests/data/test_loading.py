@@ -107,6 +107,17 @@ def test_digits_are_scikit_learns() -> None:
     assert np.corrcoef(blocks.ravel(), reference.images.ravel())[0, 1] > 0.95
 
 
+def test_whoever_reads_the_digits_is_spared_the_import_of_scikit_learn() -> None:
+    code = """
+import sys
+from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec
+assert len(load(DataSpec(name="digits"))) == 1797
+sys.exit("sklearn" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_loading_again_gives_the_same_object_and_elsewhere_the_same_fingerprint() -> None:
     spec = DataSpec(name="digits", seed=3, limit=100)
     assert load(spec) is load(spec.model_copy())

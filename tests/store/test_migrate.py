@@ -13,7 +13,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect, select, text
+from sqlalchemy import JSON, Connection, column, inspect, select, table, text
 
 from leakrange.metrics import Estimate
 from leakrange.scenario.results import TrialResult
@@ -176,3 +176,28 @@ async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) 
     assert {name: lira.value(name) for name in figures} == figures
     assert (waiting.state, waiting.metrics, waiting.views) == ("queued", {}, {})
     assert [TrialResult.model_validate(trial["result"]) for trial in planned["trials"]] == stored
+
+
+async def test_a_plan_goes_into_a_table_of_its_own_and_back(empty_url: str) -> None:
+    await asyncio.to_thread(upgrade, empty_url, "0009")
+    engine = create_engine(empty_url)
+    insert = (
+        "INSERT INTO runs (id, name, scenario_yaml, scenario, plan, state, created, environment, events)"
+        " VALUES (:id, 'n', '', '{}', :plan, 'done', '2026-01-01 00:00:00', '{}', 0)"
+    )
+    plans = {"a": {"trials": [1]}, "b": {"trials": [2]}, "none": None}
+    async with engine.begin() as connection:
+        for run, plan in plans.items():
+            stored = None if plan is None else json.dumps(plan)
+            await connection.execute(text(insert), {"id": run, "plan": stored})
+        await connection.run_sync(lambda sync: command.upgrade(configuration(sync), "0010"))
+    async with engine.begin() as connection:
+        moved = {
+            row.run_id: row.plan for row in await connection.execute(select(PlanRow.run_id, PlanRow.plan))
+        }
+        assert moved == {"a": plans["a"], "b": plans["b"]}
+        await connection.run_sync(lambda sync: command.downgrade(configuration(sync), "0009"))
+    runs = table("runs", column("id"), column("plan", JSON(none_as_null=True)))
+    async with engine.connect() as connection:
+        assert {row.id: row.plan for row in await connection.execute(select(runs))} == plans
+    await engine.dispose()
