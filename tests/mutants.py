@@ -53,13 +53,13 @@ def mutants() -> dict[str, Mutant]:
     return {name: Mutant(**each) for name, each in told.items()}
 
 
-def _copied(target: Path) -> None:
-    """Copy the files that git knows, or would add."""
+def copied(target: Path) -> None:
+    """Copy the files that git knows, or would add, and its links as links."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.check_output(listed, cwd=ROOT, text=True).split("\0"):
-        if name and (ROOT / name).is_file():
+    for name in filter(None, subprocess.check_output(listed, cwd=ROOT, text=True).split("\0")):
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+            shutil.copy2(ROOT / name, target / name, follow_symlinks=False)
 
 
 def _ended(root: Path, *tests: str) -> int:
@@ -77,7 +77,7 @@ def main() -> int:
     chosen = {name: every[name] for name in names or every}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _copied(root)
+        copied(root)
         if _ended(root, *dict.fromkeys(each.test for each in chosen.values())) != PASSED:
             print("a test fails without any mutant")
             return 1

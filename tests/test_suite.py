@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.embedded import wait_for
-from tests.mutants import Mutant, mutants
+from tests.mutants import Mutant, copied, mutants
 from tests.patience import pytest_runtest_setup, until
 from tests.sharing_out import FIRST, RANGES, group
 
@@ -285,6 +285,16 @@ def test_every_mutant_can_be_made_and_its_test_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "sum.py").read_text() == "a - b\n"
     with pytest.raises(ValueError, match="0 times, not once"):
         Mutant("sum.py", "+", "-", "").apply(tmp_path)
+
+
+def test_mutants_are_made_in_a_copy_that_imports_its_own_services(tmp_path: Path) -> None:
+    copied(tmp_path)
+    code = "import leakrange.services.proxy.settings as module; print(module.__file__)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "shared")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert Path(ran.stdout.strip()).resolve() == tmp_path / "services/proxy/settings.py", ran.stderr
 
 
 def test_what_takes_longest_is_there_and_goes_first(request: pytest.FixtureRequest) -> None:
