@@ -113,6 +113,25 @@ async def test_every_chunk_is_offered_once_and_keys_share_the_budget(told: Contr
         assert {chunk.job.under for chunk in taken} == {run.run}
 
 
+async def test_chunks_are_asked_in_order_however_they_come_and_come_back(
+    told: ControllerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stood_in(under_load(), told) as run, driven(run) as (graph, _task):
+        await offered(graph, 2 * CHUNKS)
+        chunks = [chunk for chunk in graph.offers.take("botnet", 99) if chunk.defence == "noisy"]
+    waiting = offers.Offers(run.plan.load)
+    answers = [asyncio.create_task(waiting.answered(chunk)) for chunk in chunks[::-1]]
+    await asyncio.sleep(0)
+    first = waiting.take("botnet", 3)
+    assert [chunk.job.span.start for chunk in first] == [0, 8, 16]
+    monkeypatch.setattr(offers, "HELD_FOR", -1.0)
+    assert waiting.take("botnet", 99) == chunks
+    for chunk in chunks:
+        waiting.stored(chunk.identity)
+    await asyncio.gather(*answers)
+    assert waiting.waiting == 0
+
+
 async def test_users_get_only_what_is_theirs(told: ControllerSettings) -> None:
     async with stood_in(under_load(), told) as run, driven(run) as (graph, task):
         await offered(graph, 1)

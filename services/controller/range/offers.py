@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import time
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -66,6 +66,11 @@ class _Offered:
     chunk: Chunk
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
+    def __lt__(self, other: _Offered) -> bool:
+        """Whether it is asked first. A limit that refuses for good must not leave gaps before its refusal:
+        a budget is judged only where all its answers came."""
+        return self.chunk.job.span.start < other.chunk.job.span.start
+
 
 class Offers:
     """The chunks of one run that wait for load users, or that they have taken. Nothing here is stored: a
@@ -74,8 +79,9 @@ class Offers:
     def __init__(self, load: LoadSpec | None) -> None:
         self.load = load
         self.visits: list[Visit] = []
-        self._waiting: dict[tuple[Role, str], deque[_Offered]] = {}
-        self._taken: dict[str, tuple[float, _Offered]] = {}
+        self._offered: dict[str, _Offered] = {}
+        self._queues: dict[tuple[Role, str], list[_Offered]] = {}  # heaps
+        self._taken: dict[str, float] = {}  # when, the earliest first
         self._open: set[str] = set()
         self._begun = False
 
@@ -95,19 +101,17 @@ class Offers:
     @property
     def waiting(self) -> int:
         """The number of chunks that nobody has taken."""
-        return sum(map(len, self._waiting.values()))
+        return len(self._offered) - len(self._taken)
 
     async def answered(self, chunk: Chunk) -> None:
         """Offer a chunk, and wait until its answers are stored. Raises `AskingFailed`, or `LimitReached`."""
-        offered = _Offered(chunk)
-        queue = self._waiting.setdefault((chunk.role, chunk.defence), deque())
-        queue.append(offered)
+        offered = self._offered[chunk.identity] = _Offered(chunk)
+        self._enqueue(offered)
         try:
             await offered.done
         finally:
+            del self._offered[chunk.identity]
             self._taken.pop(chunk.identity, None)
-            if offered in queue:
-                queue.remove(offered)
 
     def take(self, kind: UserKind, most: int) -> list[Chunk]:
         """Up to ``most`` chunks for users of a kind, from all defences in turn. After a while without
@@ -115,60 +119,58 @@ class Offers:
         self._give_back()
         taken: list[Chunk] = []
         while len(taken) < most and (queue := self._next(kind)) is not None:
-            offered = queue.popleft()
-            self._taken[offered.chunk.identity] = (time.monotonic(), offered)
-            taken.append(offered.chunk)
+            chunk = heapq.heappop(queue).chunk
+            self._taken[chunk.identity] = time.monotonic()
+            taken.append(chunk)
         return taken
 
     def wanted(self, identity: str) -> Chunk | None:
         """The chunk of that identity that waits for its answers; None where no such chunk does."""
-        offered = self._find(identity)
+        offered = self._offered.get(identity)
         return None if offered is None else offered.chunk
 
     def stored(self, identity: str) -> None:
         """Say that the answers to a chunk are stored."""
-        offered = self._find(identity)
+        offered = self._offered.get(identity)
         if offered is not None and not offered.done.done():
             offered.done.set_result(None)
 
     def refused(self, identity: str, reason: str, limit: str | None = None) -> None:
         """Say why a chunk gets no answers; trials that need it fail. If a ``limit`` refuses for good, chunks
         that nobody has taken yet are no longer asked with that key."""
-        offered = self._find(identity)
+        offered = self._offered.get(identity)
         if offered is None:
             return
         if limit is None:
             _end(offered, AskingFailed(reason))
             return
         _end(offered, LimitReached(limit, reason))
-        for queue in self._waiting.values():
-            for other in queue:
-                if other.chunk.key == offered.chunk.key:
-                    _end(other, LimitReached(limit, reason))
+        for other in self._offered.values():
+            if other.chunk.key == offered.chunk.key and other.chunk.identity not in self._taken:
+                _end(other, LimitReached(limit, reason))
 
-    def _next(self, kind: UserKind) -> deque[_Offered] | None:
+    def _enqueue(self, offered: _Offered) -> None:
+        chunk = offered.chunk
+        heapq.heappush(self._queues.setdefault((chunk.role, chunk.defence), []), offered)
+
+    def _next(self, kind: UserKind) -> list[_Offered] | None:
         """The queue that has waited longest among those that such users ask from."""
         assert self.load is not None
-        for place, queue in list(self._waiting.items()):
+        for place, queue in list(self._queues.items()):
             while queue and queue[0].done.done():
-                queue.popleft()
+                heapq.heappop(queue)
             if queue and kind in self.load.takers(place[0]):
-                self._waiting[place] = self._waiting.pop(place)  # behind all others
+                self._queues[place] = self._queues.pop(place)  # behind all others
                 return queue
         return None
 
     def _give_back(self) -> None:
         late = time.monotonic() - HELD_FOR
-        for identity, (since, offered) in list(self._taken.items()):
-            if since < late:
-                del self._taken[identity]
-                self._waiting[offered.chunk.role, offered.chunk.defence].appendleft(offered)
-
-    def _find(self, identity: str) -> _Offered | None:
-        if identity in self._taken:
-            return self._taken[identity][1]
-        waiting = (offered for queue in self._waiting.values() for offered in queue)  # it was given back
-        return next((offered for offered in waiting if offered.chunk.identity == identity), None)
+        for identity, since in list(self._taken.items()):
+            if since >= late:
+                return
+            del self._taken[identity]
+            self._enqueue(self._offered[identity])
 
 
 def _end(offered: _Offered, error: LeakrangeError) -> None:
