@@ -309,6 +309,27 @@ async def test_a_lease_is_not_forgotten_while_somebody_waits_for_it(live: Range)
     assert settled(live, 11)
 
 
+async def test_samples_that_come_while_a_proxy_stops_are_given_back(live: Range) -> None:
+    """The tick asks for more of them, since the lease is in use; Redis answers after the tick has ended."""
+    live.key(1000, counting="leased")
+
+    class Late(ScriptRunner):
+        asked, ended = asyncio.Event(), asyncio.Event()
+
+        async def run(self, script: Script, *arguments: Any) -> Any:
+            if arguments[-2] > FIRST_BLOCK and not self.asked.is_set():
+                reply = asyncio.create_task(super().run(script, *arguments))
+                self.asked.set()
+                await self.ended.wait()  # until it is cancelled
+                return await reply
+            return await super().run(script, *arguments)
+
+    async with leasing(live, Late) as (charge, scripts):
+        await charge(100)
+        await asyncio.wait_for(scripts.asked.wait(), 5)
+    assert settled(live, 100)
+
+
 def test_an_idempotency_key_is_counted_exactly(live: Range) -> None:
     key = live.key(100, counting="leased")
     assert ask(live, key, 10).status_code == 200
