@@ -14,20 +14,19 @@ from prometheus_client import CollectorRegistry
 from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
 from leakrange.service.workers import this_worker
+from leakrange.services.provider.data_path import DataPath
 from leakrange.services.provider.decoding import DecodingProcess
 from leakrange.services.provider.device import ComputeDevice, place
-from leakrange.services.provider.inference import InferenceApp
 from leakrange.services.provider.intake import Intake
 from leakrange.services.provider.metrics import ProviderMetrics
 from leakrange.services.provider.models import LoadedModels
-from leakrange.services.provider.native import native_routes
+from leakrange.services.provider.native import documented_routes, native_routes
 from leakrange.services.provider.operator_api import operator_routes
 from leakrange.services.provider.settings import ProviderSettings
 from leakrange.services.provider.store import Store
-from leakrange.services.provider.verification import verification_routes
 
 
-def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> InferenceApp:
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> DataPath:
     """The ASGI application: inference first, then the framework, whose lifespan opens models and intake.
     Providers of one process may share the ``decoding``."""
     torch.set_num_threads(settings.threads)
@@ -62,7 +61,7 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
         description="Classifiers over HTTP: their outputs, the model itself, decisions on uploads; and "
         "student services of a teacher: feature vectors, face verification and recognition.",
     )
-    app.include_router(native_routes(settings, models, intake))
-    app.include_router(verification_routes(settings, models))
+    app.include_router(native_routes(models))
+    app.include_router(documented_routes())
     app.include_router(operator_routes(settings.operator_key, models, intake))
-    return InferenceApp(app, settings, models, app.state.requests)
+    return DataPath(app, settings, models, intake, app.state.requests)

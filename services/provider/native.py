@@ -1,29 +1,20 @@
-"""The native API for users and edge clients. `inference` answers its requests before the framework; intake is
-a bare route (`hot_path`)."""
+"""The native API for users and edge clients: what the framework answers, and a description of the rest."""
 
 from __future__ import annotations
 
 import base64
-import re
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
 
-from leakrange.services.provider.hot_path import BareRoute, Handler, read_body
-from leakrange.services.provider.inference import ANSWERED
-from leakrange.services.provider.intake import Intake
 from leakrange.services.provider.models import LoadedModels
-from leakrange.services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
-from leakrange.services.provider.settings import ProviderSettings
-from leakrange.wire.endpoints import ARTIFACT, UPLOADED, UPLOADS, check_upload
-from leakrange.wire.errors import InvalidInput
-from leakrange.wire.releases import ReleaseKind, upload_steps
-from leakrange.wire.schemas import Decisions, ModelCard, Releases
-from leakrange.wire.tensors import JSON
-
-KEY = re.compile(r"[!-~]{1,255}")
+from leakrange.services.provider.openapi import ENROLMENT, FILE, OUTPUTS, SAMPLES, VALUES, VERIFICATION
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
+from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores
 
 
-def native_routes(settings: ProviderSettings, models: LoadedModels, intake: Intake) -> APIRouter:
+def native_routes(models: LoadedModels) -> APIRouter:
     """The routes below ``/v1/models``."""
     router = APIRouter(prefix="/v1/models", tags=["native"])
 
@@ -49,60 +40,51 @@ def native_routes(settings: ProviderSettings, models: LoadedModels, intake: Inta
             return Response(status_code=304, headers=headers)
         return Response(served.public, headers=headers, media_type="application/octet-stream")
 
-    for endpoint in ANSWERED:
-        router.add_api_route(
-            f"/{{model}}/{endpoint}",
-            _answered_before,
-            methods=["POST"],
-            name=endpoint,
-            description=f"The {endpoint} of one or more samples.",
-            response_model=Releases,
-            route_class_override=BareRoute,
-            openapi_extra=SAMPLES,
-            responses=VALUES,
-        )
+    @router.get(f"/{{model}}/{GALLERY}")
+    async def gallery(model: str) -> Gallery:
+        """The persons enrolled with a verification model."""
+        served, enrolled = models.verifier(model, GALLERY)
+        persons = [GalleryEntry(person=template.person, images=template.images) for template in enrolled]
+        return Gallery(model=served.card.name, version=served.card.version, persons=persons)
 
-    router.add_api_route(
-        f"/{{model}}/{UPLOADS}",
-        _outputs(settings, models, intake),
-        methods=["POST"],
-        response_model=Decisions,
-        route_class_override=BareRoute,
-        openapi_extra=OUTPUTS,
-    )
+    @router.delete(f"/{{model}}/{GALLERY}/{{person}}", status_code=204)
+    async def remove(model: str, person: str) -> Response:
+        """Forget a person."""
+        _, enrolled = models.verifier(model, GALLERY)
+        await enrolled.remove(person)
+        return Response(status_code=204)
+
     return router
 
 
-async def _answered_before(_request: Request) -> Response:
-    raise NotImplementedError("`InferenceApp` answers before the framework; the route is for the document")
+def documented_routes() -> APIRouter:
+    """The routes that `DataPath` answers before the framework: for the OpenAPI document."""
+    router = APIRouter(prefix="/v1/models/{model}", tags=["native"])
 
+    async def answered_before() -> None:
+        raise NotImplementedError("`DataPath` answers before the framework")
 
-def _outputs(settings: ProviderSettings, models: LoadedModels, intake: Intake) -> Handler:
-    async def outputs(request: Request) -> Response:
-        """Take in the outputs that an edge client computed itself, and decide on them."""
-        served = models.answering(request.path_params["model"], UPLOADS)
-        key = request.headers.get("idempotency-key")
-        if key is not None and not KEY.fullmatch(key):
-            raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
-        named = request.headers.get("x-release")
-        release_header, array = await read_body(
-            request,
-            lambda content_type, body: upload_steps(
-                content_type, named, body, max_samples=settings.max_upload
-            ),
+    def add(
+        path: str, about: str, method: str, model: type[BaseModel], body: Any, responses: Any = None
+    ) -> None:
+        router.add_api_route(
+            f"/{path}",
+            answered_before,
+            methods=[method],
+            name="enrol" if method == "PUT" else path,
+            description=about,
+            response_model=model,
+            openapi_extra=body,
+            responses=responses,
         )
-        release = _release_kind(release_header)
-        check_upload(served.card, release, array)
-        decisions = await intake.take_in(served, release, array, key)
-        return Response(decisions.model_dump_json(), media_type=JSON)
 
-    return outputs
-
-
-def _release_kind(kind: str | None) -> ReleaseKind:
-    for release in UPLOADED:
-        if kind == release:
-            return release
-    if kind is None:
-        raise InvalidInput("an npy upload wants the header X-Release", hint="send 'X-Release: logits'")
-    raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {kind[:64]!r}")
+    for endpoint, kind in RELEASES.items():
+        if kind != "score":
+            add(endpoint, f"The {endpoint} of one or more samples.", "POST", Releases, SAMPLES, VALUES)
+    pairs = "Distances within pairs of samples; with ``person``, from samples to that person's template."
+    add("verification", pairs, "POST", Scores, VERIFICATION, VALUES)
+    mean = "Enrol a person, or replace one, by the mean of the samples' vectors."
+    add(f"{GALLERY}/{{person}}", mean, "PUT", GalleryEntry, ENROLMENT)
+    taken = "Take in the outputs that an edge client computed itself, and decide on them."
+    add(UPLOADS, taken, "POST", Decisions, OUTPUTS)
+    return router

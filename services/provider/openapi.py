@@ -1,4 +1,4 @@
-"""The description of the native API's bare routes for the OpenAPI document."""
+"""The description of the data path for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Face verification over HTTP: distances within pairs or to an enrolled person, and the list of the
-enrolled."""
+"""Face verification over HTTP: distances within pairs or to an enrolled person, and enrolment."""
 
 from __future__ import annotations
 
@@ -8,95 +7,70 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
+from leakrange.service.exchange import CompleteAnswer, Request
+from leakrange.services.provider.content import read_body, values_answer
 from leakrange.services.provider.gallery_store import Template
-from leakrange.services.provider.hot_path import BareRoute, read_body, values_response
 from leakrange.services.provider.models import LoadedModels, ServedModel
-from leakrange.services.provider.openapi import ENROLMENT, VALUES, VERIFICATION
 from leakrange.services.provider.settings import ProviderSettings
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY
 from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import MARK, pair_steps, same_person, sample_marks
-from leakrange.wire.schemas import Gallery, GalleryEntry, ModelCard, Scores
-from leakrange.wire.tensors import negotiate
+from leakrange.wire.schemas import GalleryEntry, ModelCard
+from leakrange.wire.tensors import JSON, negotiate
+
+__all__ = ["Verification"]
 
 Marked = tuple[NDArray[Any], list[bytes]]
 """Samples or pairs, and the `sample_marks` of all of them in order."""
 
 
-def verification_routes(settings: ProviderSettings, models: LoadedModels) -> APIRouter:
-    """The routes ``/v1/models/{model}/verification`` and ``.../gallery``."""
-    router = APIRouter(prefix="/v1/models/{model}", tags=["native"])
+class Verification:
+    """Answers comparisons and enrolments on the data path."""
 
-    async def verification(request: Request) -> Response:
+    def __init__(self, settings: ProviderSettings, models: LoadedModels) -> None:
+        self._settings, self._models = settings, models
+
+    async def compare(self, request: Request, model: str, endpoint: str) -> CompleteAnswer:
         """Distances within pairs of samples; with ``person``, from samples to that person's template."""
-        served, enrolled = models.verifier(request.path_params["model"], "verification")
-        accepted = negotiate(request.headers.get("accept"))
-        if (person := asked_person(request.scope["query_string"].decode("latin-1"))) is not None:
+        served, enrolled = self._models.verifier(model, endpoint)
+        accepted, most = negotiate(request.headers.get(b"accept")), self._settings.max_batch
+        if (person := asked_person(request.query)) is not None:
             template = enrolled[person]  # a stranger is refused before the samples are read
-            return await _against(template, served, request, accepted, settings.max_batch)
+            return await self._against(template, served, request, accepted)
         spec = served.card.input
-        read = partial(_read_pairs, spec=spec, most=settings.max_batch)
-        pairs, marks = await read_body(request, read)
+        reading = partial(_read_pairs, spec=spec, most=most)
+        pairs, marks = await read_body(request, self._settings.max_body, reading, spec)
         vectors = await served.release("features", pairs.reshape(-1, *spec.shape), marks)
         return _answer(
             served.card, pair_distances(vectors[::2], vectors[1::2], served.card.distance), accepted
         )
 
-    async def enrol(request: Request) -> Response:
+    async def enrol(self, request: Request, model: str, person: str) -> CompleteAnswer:
         """Enrol a person, or replace one, by the mean of the samples' vectors."""
-        served, enrolled = models.verifier(request.path_params["model"], GALLERY)
-        person = check_person(request.path_params["person"])
-        samples, marks = await _samples(served, request, settings.gallery_images)
+        served, enrolled = self._models.verifier(model, GALLERY)
+        check_person(person)
+        samples, marks = await self._samples(served, request, self._settings.gallery_images)
         template = await enrolled.enrol(person, await served.release("features", samples, marks), marks)
         entry = GalleryEntry(person=person, images=template.images)
-        return Response(entry.model_dump_json(), media_type="application/json")
+        return CompleteAnswer(200, entry.model_dump_json().encode(), {"Content-Type": JSON})
 
-    add = partial(router.add_api_route, route_class_override=BareRoute)
-    add(
-        "/verification",
-        verification,
-        methods=["POST"],
-        response_model=Scores,
-        openapi_extra=VERIFICATION,
-        responses=VALUES,
-    )
-    add(
-        f"/{GALLERY}/{{person}}", enrol, methods=["PUT"], response_model=GalleryEntry, openapi_extra=ENROLMENT
-    )
+    async def _against(
+        self, template: Template, served: ServedModel, request: Request, accepted: str
+    ) -> CompleteAnswer:
+        samples, marks = await self._samples(served, request, self._settings.max_batch)
+        vectors = await served.release("features", samples, marks)
+        enrolled = np.broadcast_to(template.vector, vectors.shape)
+        distances = pair_distances(vectors, enrolled, served.card.distance)
+        return _answer(served.card, distances, accepted, {MARK: template.mark.hex()})
 
-    @router.get(f"/{GALLERY}")
-    async def gallery(model: str) -> Gallery:
-        """The persons enrolled with a verification model."""
-        served, enrolled = models.verifier(model, GALLERY)
-        persons = [GalleryEntry(person=template.person, images=template.images) for template in enrolled]
-        return Gallery(model=served.card.name, version=served.card.version, persons=persons)
-
-    @router.delete(f"/{GALLERY}/{{person}}", status_code=204)
-    async def remove(model: str, person: str) -> Response:
-        """Forget a person."""
-        _, enrolled = models.verifier(model, GALLERY)
-        await enrolled.remove(person)
-        return Response(status_code=204)
-
-    return router
-
-
-async def _against(
-    template: Template, served: ServedModel, request: Request, accepted: str, most: int
-) -> Response:
-    samples, marks = await _samples(served, request, most)
-    vectors = await served.release("features", samples, marks)
-    distances = pair_distances(vectors, np.broadcast_to(template.vector, vectors.shape), served.card.distance)
-    return _answer(served.card, distances, accepted, {MARK: template.mark.hex()})
-
-
-async def _samples(served: ServedModel, request: Request, most: int) -> Marked:
-    return await read_body(request, partial(_read_samples, spec=served.card.input, most=most))
+    async def _samples(self, served: ServedModel, request: Request, most: int) -> Marked:
+        spec = served.card.input
+        reading = partial(_read_samples, spec=spec, most=most)
+        return await read_body(request, self._settings.max_body, reading, spec)
 
 
 def _read_pairs(content_type: str | None, body: bytes, **limits: Any) -> Generator[None, None, Marked]:
@@ -111,7 +85,7 @@ def _read_samples(content_type: str | None, body: bytes, **limits: Any) -> Gener
 
 def _answer(
     card: ModelCard, distances: NDArray[np.float32], accepted: str, headers: dict[str, str] | None = None
-) -> Response:
+) -> CompleteAnswer:
     values, threshold = distances[:, np.newaxis], card.threshold
     same = {} if threshold is None else {"same": same_person(values, threshold)}
-    return values_response(card, "score", values, accepted, headers, **same)
+    return values_answer(card, "score", values, accepted, headers, **same)

@@ -11,13 +11,12 @@ from functools import lru_cache
 import orjson
 import structlog
 from fastapi import FastAPI
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from leakrange.service.bodies import switches_protocol
-from leakrange.service.memory import give_back_memory
+from leakrange.service.exchange import CompleteAnswer, MethodNotAllowed, Request
+from leakrange.service.hot_path import Ending, HotPath, PiecewiseAnswer
 from leakrange.services.proxy.budgeting import Budgeting
 from leakrange.services.proxy.configuration import Configuration
-from leakrange.services.proxy.exchange import CompleteAnswer, Disconnected, MethodNotAllowed, Request
 from leakrange.services.proxy.forward import DataRequest, Forward
 from leakrange.services.proxy.free import Free
 from leakrange.services.proxy.keys import authorized
@@ -27,10 +26,10 @@ from leakrange.services.proxy.queries import Query
 from leakrange.services.proxy.releases import UploadBody
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
-from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound
+from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
-from leakrange.wire.turns import LARGE, in_turns
+from leakrange.wire.turns import in_turns
 
 log = structlog.get_logger("leakrange.proxy")
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -39,7 +38,7 @@ REMEMBERED = 256
 """Characters of the longest path that is cached."""
 
 
-class DataPath:
+class DataPath(HotPath):
     """Answers everything under ``/v1``; the rest goes to ``app``.
 
     The steps of a data request: the key is checked (where the body is large, it must have samples left), the
@@ -59,54 +58,33 @@ class DataPath:
         free: Free,
         forward: Forward,
     ) -> None:
-        self.app, self._settings, self._metrics = app, settings, metrics
+        super().__init__(app)
+        self._settings, self._metrics = settings, metrics
         self._configuration, self._budgeting = configuration, budgeting
         self._free, self._forward = free, forward
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one ASGI request."""
-        if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
-            return await self.app(scope, receive, send)
-        began = time.perf_counter()
-        request, passed = Request(scope, receive), _Passed(send)
-        endpoint, outcome = "(none)", "internal-error"
-        try:
-            if (upgrade := switches_protocol(request.headers.raw)) is not None:
-                raise upgrade
-            endpoint, handle = self._handler(request, passed)
-            answer = await handle
-            outcome = answer.outcome if answer else "answered"
-            if answer:
-                await answer.send(request.answering(send))
-                if answer.after is not None:
-                    answer.after()
-        except Disconnected:
-            outcome = "disconnected"
-        except LeakrangeError as error:
-            outcome = error.slug
-            await CompleteAnswer.problem(error, request.path[:500]).send(request.answering(send))
-        except Exception as error:
-            if passed.started:
-                raise  # the server closes the connection: the client sees that the answer is cut short
-            log.error("unhandled error", path=request.path[:500], exc_info=error)
-            bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
-            await CompleteAnswer.problem(bug, request.path[:500]).send(request.answering(send))
-        finally:
-            self._metrics.requests.add(endpoint, outcome)
-            self._metrics.seconds.add(endpoint, time.perf_counter() - began)
-            if request.size >= LARGE:
-                give_back_memory()
-            if outcome not in ("answered", "replayed"):
-                log.debug("refused", endpoint=endpoint, outcome=outcome)
+    def takes(self, scope: Scope) -> bool:
+        """See `HotPath.takes`."""
+        return bool(scope["path"].startswith("/v1/"))
 
-    def _handler(self, request: Request, passed: _Passed) -> tuple[str, Awaitable[CompleteAnswer | None]]:
+    def ended(self, ending: Ending) -> None:
+        """See `HotPath.ended`."""
+        self._metrics.requests.add(ending.endpoint, ending.outcome)
+        self._metrics.seconds.add(ending.endpoint, time.perf_counter() - ending.began)
+        if ending.outcome not in ("answered", "replayed"):
+            log.debug("refused", endpoint=ending.endpoint, outcome=ending.outcome)
+
+    def handler(
+        self, request: Request, pieces: PiecewiseAnswer
+    ) -> tuple[str, Awaitable[CompleteAnswer | None]]:
+        """See `HotPath.handler`."""
         path = request.path
         if request.method == "POST" and len(path) <= REMEMBERED and (target := _read_path(path)) is not None:
             return target[1], self._data(request, *target)  # the usual case
         parts = path.split("/")[2:]
         if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
             _allow(request, "GET")
-            return OBFUSCATORS, self._free.obfuscator(request, parts[1], passed.to(request))
+            return OBFUSCATORS, self._free.obfuscator(request, parts[1], pieces.to(request))
         if parts[0] != "models" or len(parts) > 4 or (len(parts) > 1 and not is_name(parts[1])):
             raise NotFound("no such path", hint="the native API is under /v1/models")
         if len(parts) == 4:
@@ -127,7 +105,7 @@ class DataPath:
             return "model", self._free.card(request, parts[1])
         if parts[2] == ARTIFACT:
             _allow(request, "GET")
-            return ARTIFACT, self._free.artifact(request, parts[1], passed.to(request))
+            return ARTIFACT, self._free.artifact(request, parts[1], pieces.to(request))
         if parts[2] == GALLERY:
             _allow(request, "GET")
             return GALLERY, self._free.gallery(request, parts[1])
@@ -177,24 +155,6 @@ class DataPath:
         await self._budgeting.settle(paid, KeptAnswer(answer.status, answer.headers, answer.body))
         headers = {**answer.headers, **charge.balance.headers()}
         return CompleteAnswer(answer.status, answer.body, headers, after=answer.after)
-
-
-class _Passed:
-    """Receiver of an answer that is passed on piece by piece; it knows whether the answer has started."""
-
-    __slots__ = ("_send", "started")
-
-    def __init__(self, send: Send) -> None:
-        self._send, self.started = send, False
-
-    def to(self, request: Request) -> Send:
-        send = request.answering(self._send)
-
-        async def passing(message: Message) -> None:
-            self.started = True
-            await send(message)
-
-        return passing
 
 
 @lru_cache(1024)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Chain, ReleaseContext
-from leakrange.services.proxy.exchange import CompleteAnswer, Request
+from leakrange.service.exchange import CompleteAnswer, Request
 from leakrange.services.proxy.failures import unavailable, unusable
 from leakrange.services.proxy.ledger import Idempotency
 from leakrange.services.proxy.queries import Query

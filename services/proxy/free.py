@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.types import Send
 
+from leakrange.service.exchange import CompleteAnswer, Request
 from leakrange.services.proxy.configuration import Configuration
-from leakrange.services.proxy.exchange import CompleteAnswer, Request
 from leakrange.services.proxy.keys import authorized
 from leakrange.services.proxy.releases import enrolled
 from leakrange.services.proxy.settings import ProxySettings

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Release
-from leakrange.services.proxy.exchange import Request
+from leakrange.service.exchange import Request
 from leakrange.services.proxy.failures import unusable
 from leakrange.services.proxy.releases import pair_digests, query_digests
 from leakrange.wire.codecs import Reading, count_steps, sample_steps

@@ -25,6 +25,7 @@ import leakrange
 from leakrange.service.bodies import Bodies
 from leakrange.service.documents import Confined
 from leakrange.service.exposition import Exposition
+from leakrange.service.hot_path import HUNG_UP
 from leakrange.service.reference import add_reference
 from leakrange.wire.errors import (
     PROBLEM_BASE,
@@ -37,7 +38,7 @@ from leakrange.wire.errors import (
 from leakrange.wire.problems import PROBLEM, problem_response
 from leakrange.wire.schemas import Health
 
-__all__ = ["HUNG_UP", "METHODS", "RequestMetrics", "bearer", "check_operator", "create_app"]
+__all__ = ["METHODS", "RequestMetrics", "bearer", "check_operator", "create_app"]
 
 ReadyCheck = Callable[[], Awaitable[None]]
 log = structlog.get_logger("leakrange.service.app")
@@ -119,9 +120,6 @@ class Measure:
             route = getattr(scope.get("route"), "path", None) or "(none)"
             self._metrics.answered(scope["method"], route, scope["path"], status, begun)
 
-
-HUNG_UP = 499
-"""Status, in logs and metrics, of a request whose client went away before it was complete."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

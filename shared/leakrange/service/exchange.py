@@ -84,7 +84,7 @@ class Request:
         stated = self.headers.raw.get(b"content-length", b"0")
         return int(stated) if stated.isdigit() else 0
 
-    async def body(self, *, limit: int, within: float) -> bytes:
+    async def body(self, *, limit: int, within: float | None = None) -> bytes:
         """Read the whole body: at most ``limit`` bytes, ``within`` so many seconds.
 
         Raises `BodyTooLarge` by the declared length at once, else as soon as the limit is passed;
@@ -162,6 +162,6 @@ class CompleteAnswer(NamedTuple):
         await send({"type": "http.response.body", "body": self.body})
 
 
-@cache  # unbounded, since the names are the proxy's own
+@cache  # unbounded, since the names are the service's own
 def _encoded(name: str) -> bytes:
     return name.lower().encode("latin-1")
