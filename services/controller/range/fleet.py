@@ -230,8 +230,9 @@ class Fleet:
             wanted = [each for each, _ in batch if self._pending.get(each.identity) is each]  # not cancelled
             try:
                 pipe = self._redis.pipeline(transaction=False)
+                if wanted:  # in one command, since each reply costs as much as the next
+                    pipe.delete(*(CANCEL.format(identity=each.identity) for each in wanted))
                 for each in wanted:
-                    pipe.delete(CANCEL.format(identity=each.identity))
                     order = each.order.model_dump_json()
                     pipe.set(ORDER.format(identity=each.identity), order, ex=ORDER_SECONDS)
                 await pipe.execute()
