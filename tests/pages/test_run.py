@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,8 +18,10 @@ from leakrange.services.controller.live.view import view
 from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, serve
 from tests.controller.recorded import Recorded, recorded_run
+from tests.controller.test_views import put
 from tests.pages.conftest import opened
 from tests.pages.test_accessibility import findings
+from tests.report.build import run, trials, unmeasured
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +144,23 @@ def test_it_follows_a_run_from_the_tour_to_its_end(
         expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "cancelled")
         expect(tab.get_by_role("status").first).to_have_text("The run is cancelled.")
         expect(tab.get_by_role("main").get_by_text("Cancel", exact=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_what_is_found_so_far_is_what_the_report_says(
+    url: str, told: ControllerSettings, share: float
+) -> None:
+    few = [trial for trial in trials() if trial.data == "digits"]
+    ended = int(share * len(few))
+    left = [unmeasured(trial, state="queued") for trial in few[ended:]]
+    started = put(told, run(trials=few[:ended] + left, models=[], state="running"))
+    site = url.partition("/runs/")[0]
+    page = httpx.get(f"{site}/runs/{started}/found", timeout=60)
+    written = html.unescape(page.text)
+    sentences = httpx.get(f"{site}/v1/runs/{started}/views", timeout=60).json()["sentences"]
+    assert page.status_code == 200
+    assert [sentence in written for sentence in sentences] == [ended > 0] * len(sentences)
+    assert ("What was found so far" in written) == (ended > 0)
 
 
 def test_only_an_operator_with_a_form_of_ours_starts_the_demo(

@@ -50,7 +50,8 @@ def test_a_run_is_started_watched_and_looked_at(
         tab.evaluate(REMEMBER)
         expect(tab.locator("[data-step=parties]")).to_contain_text("1 is curious")
         expect(tab.locator("[data-chip]")).to_have_text("done", timeout=PATIENCE * 1000)
-        expect(tab.get_by_role("heading", name="What was found")).to_be_visible()  # without a reload
+        heading = tab.get_by_role("heading", name="What was found", exact=True)
+        expect(heading).to_be_visible()  # without a reload
         results = controller.ask("GET", f"/v1/runs/{run}/results").json()
         seen = tab.evaluate("window.seen")
         assert seen[0]["states"].split() == ["queued"] * 4

@@ -1,5 +1,6 @@
 """What is happening in a run, in short sentences: each appears when, and only when, its condition holds in
-the run's state, with the figures of that moment.
+the run's state, with the figures of that moment. What leaks is told by the report's sentences
+(`leakrange.report.answer`), which pages show beside these.
 """
 
 from __future__ import annotations
@@ -7,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from leakrange.metrics import described
-from leakrange.metrics.numbers import count, figure, percent
-from leakrange.metrics.verdict import judge
-from leakrange.services.controller.live.state import LiveModel, LiveProvider, MatrixCell, RunState
-from leakrange.services.controller.live.view import side, strongest
+from leakrange.metrics.numbers import count, percent
+from leakrange.services.controller.live.state import LiveModel, LiveProvider, RunState
+from leakrange.services.controller.live.view import side
 
 __all__ = ["STEPS", "Said", "TourStep", "tour"]
 
@@ -151,41 +150,6 @@ def _attackers(state: RunState) -> str | None:
     )
 
 
-def _undefended(state: RunState) -> tuple[MatrixCell | None, bool]:
-    """The strongest attack without a defence, and whether something leaks with certainty there."""
-    cells = [each for each in state.trials.values() if each.defence in state.undefended]
-    return strongest(cells), judge([each.reached for each in cells]).word == "leaks"
-
-
-def _open(state: RunState) -> str | None:
-    best, leaks = _undefended(state)
-    if best is None:
-        return None
-    claim = f"the attack “{best.attack}” on “{best.provider}” {_claim(best)}."
-    if leaks:
-        return f"The worst leak so far, with no defence: {claim}"
-    return f"With no defence, no attack so far does better than guessing with certainty. The best: {claim}"
-
-
-def _defended(state: RunState) -> str | None:
-    trials = list(state.trials.values())
-    best, leaks = _undefended(state)
-    if best is None or not leaks:
-        return None
-    parts = []
-    for defence in state.defences:
-        attacks = [each for each in trials if each.provider == best.provider and each.defence == defence]
-        same = strongest(each for each in attacks if each.metric == best.metric)
-        if defence not in state.undefended and same is not None:
-            parts.append(f"{defence} {_figure(same)}")
-    if not parts:
-        return None
-    return (
-        f"On the same provider a defence changes the strongest attack’s {described(best.metric).title}: from "
-        f"{_figure(best)} without one to {', '.join(parts)}."
-    )
-
-
 def _over(state: RunState) -> str | None:
     if not state.over:
         return None
@@ -203,8 +167,6 @@ STEPS = (
     TourStep("users", "Users use the app", _users),
     TourStep("proxy", "The proxy stands between", _proxy),
     TourStep("attackers", "Attackers ask", _attackers),
-    TourStep("open", "What leaks undefended", _open),
-    TourStep("defended", "What a defence changes", _defended),
     TourStep("over", "The end", _over),
 )
 
@@ -221,16 +183,6 @@ def _accuracies(state: RunState, *, honest: bool) -> list[float]:
         for model in provider.models.values()
         if model.state in ("trained", "serving") and "honesty" in model.figures
     ]
-
-
-def _claim(cell: MatrixCell) -> str:
-    metric = described(cell.metric)
-    claim = metric.claim or "reaches {value} of " + metric.title
-    return claim.format(value=_figure(cell), hidden=cell.hidden)
-
-
-def _figure(cell: MatrixCell) -> str:
-    return figure(cell.value, described(cell.metric).unit)
 
 
 def _span(shares: list[float]) -> str:

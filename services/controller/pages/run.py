@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from leakrange.services.controller.live.boxes import boxes
@@ -15,12 +17,12 @@ from leakrange.services.controller.live.service import LiveMoment, LiveService
 from leakrange.services.controller.live.state import LiveAccount, RunState
 from leakrange.services.controller.live.tour import tour
 from leakrange.services.controller.live.view import LiveView, groups, lasting, side, under_way, works
-from leakrange.services.controller.pages.rendering import part, show
+from leakrange.services.controller.pages.rendering import fragment, part, show
 from leakrange.services.controller.reading.process import ReadingProcess
 from leakrange.services.controller.requests import Identity
 from leakrange.services.controller.runs.endpoints import Seat
 from leakrange.services.controller.runs.service import RunService
-from leakrange.services.controller.visitors import Reading
+from leakrange.services.controller.visitors import Reading, Visitor
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import Conflict
 from leakrange.wire.runs import RunView
@@ -50,15 +52,30 @@ Seen = Annotated[RunView, Depends(_seen)]
 @router.get("/runs/{run}")
 async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
     """The picture as it is now; a script keeps it so."""
-    reading: ReadingProcess = request.app.state.reading
-    answer = await reading.sentences(run, visitor) if seen.state in FINAL else []
-    values: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
+    answer = await _sentences(request, visitor, run) if seen.state in FINAL else []
+    values: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer, "final": FINAL}
     try:
         return await live.drawn(
             run, lambda moment: show(request, "run.html.j2", **values, **_values(moment), missing="")
         )
     except Conflict as error:
         return show(request, "run.html.j2", **values, state=None, missing=error.detail)
+
+
+@router.get("/runs/{run}/found")
+async def found(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
+    """What the run found so far, in the sentences of its report, and what can be done with it: a part of the
+    page, which its script reads anew while the run goes on. Without sentences until a trial has a result."""
+    answer = await _sentences(request, visitor, run) if seen.trials.done else []
+    values: dict[str, Any] = {"run": seen, "answer": answer, "final": FINAL, "state": None}
+    with suppress(Conflict):  # of another version: it has no picture
+        values["state"] = (await live.moment(run)).state
+    return HTMLResponse(fragment(request, "run_found.html.j2", visitor=visitor, **values))
+
+
+async def _sentences(request: Request, visitor: Visitor, run: str) -> list[str]:
+    reading: ReadingProcess = request.app.state.reading
+    return await reading.sentences(run, visitor)
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Seat])

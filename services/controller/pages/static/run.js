@@ -37,17 +37,33 @@ function take({ text, state, share, title, html }) {
   }
 }
 
-// What can be done with the run, and what it found, is another thing once it is over.
-async function found() {
-  const page = await (await fetch(location.href)).text();
-  const written = new DOMParser().parseFromString(page, "text/html").getElementById("found");
-  document.getElementById("found").replaceChildren(...written.childNodes);
+// What the run found so far, and what can be done with it. While it goes on, only the sentences are exchanged,
+// since somebody may have opened what is beside them.
+const PAUSE = 4000;
+let reads = 0, waiting;
+async function found(part) {
+  waiting = undefined;
+  const number = ++reads;
+  const answer = await fetch(`${location.pathname}/found`).catch(() => null);  // the controller may begin anew
+  if (!answer?.ok) return;
+  const written = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (number === reads) document.querySelector(part).replaceWith(written.querySelector(part));
+}
+
+function later() {
+  waiting ??= setTimeout(found, PAUSE, "#found .findings");
 }
 
 index();
+found("#found .findings");
 const source = new EventSource(`${live.dataset.live}?after=${live.dataset.after}`);
-source.addEventListener("change", (event) => take(JSON.parse(event.data)));
+source.addEventListener("change", (event) => {
+  const change = JSON.parse(event.data);
+  take(change);
+  if (change.text?.["run.trials"]) later();
+});
 source.addEventListener("end", () => {
   source.close();
-  found();
+  clearTimeout(waiting);
+  found("#found");
 });
