@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import Samples, load, names
-from leakrange.services.controller.victim import telling
 from leakrange.services.controller.victim.demonstration import Demonstration, behaviour
 from leakrange.services.controller.victim.standing import StandingDemonstration
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.pictures import read_drawing, resized
+from leakrange.wire.pictures import png, read_drawing, resized
 from leakrange.wire.tensors import from_base64
 from leakrange.wire.trying import Sample, TrialOffer, Try
 
-__all__ = ["named", "offered", "sample_of", "samples_of"]
+__all__ = ["named", "offered", "picture", "sample_of", "samples_of"]
 
 OTHERS = 12
 """The number of ready samples of a set that has no digits; of digits there is one of each."""
@@ -55,7 +55,7 @@ def offered(standing: StandingDemonstration) -> TrialOffer:
     samples = [
         Sample(
             place=place,
-            picture=telling.picture(data.values[users[place]]),
+            picture=picture(data.values[users[place]]),
             truth=named({name: int(data.labels[name][users[place]]) for name in data.labels}, classes),
         )
         for place in _ready(data, users)
@@ -93,3 +93,8 @@ def _is_drawn(shown: Demonstration) -> bool:
 def named(truth: Mapping[str, int], classes: Mapping[str, list[str]]) -> dict[str, str]:
     """Labels by the names of their classes, without those that are unknown or of no interest to the run."""
     return {name: classes[name][label] for name, label in truth.items() if name in classes and label >= 0}
+
+
+def picture(values: NDArray[np.uint8]) -> str:
+    """A PNG of (H, W, C), in base64."""
+    return base64.b64encode(png(values)).decode("ascii")

@@ -19,25 +19,14 @@ from leakrange.scenario.plan import Plan, PlannedModel, PlannedPolicy
 from leakrange.scenario.results import TrialResult
 from leakrange.services.controller.range.parties import Parties
 from leakrange.services.controller.range.together import together
-from leakrange.services.controller.victim import telling
-from leakrange.services.controller.victim.demonstration import (
-    BEHAVIOURS,
-    Demonstration,
-    demonstrations,
-)
+from leakrange.services.controller.victim.demonstration import BEHAVIOURS, Demonstration, demonstrations
 from leakrange.services.controller.victim.rows import rows
-from leakrange.services.controller.victim.samples import named, offered, sample_of
+from leakrange.services.controller.victim.samples import named, offered, picture, sample_of
 from leakrange.services.controller.victim.standing import StandingDemonstration, budget_of
 from leakrange.store.engine import Database
 from leakrange.store.runs import RunStore
 from leakrange.store.trials import Trials
-from leakrange.wire.errors import (
-    BudgetExhausted,
-    Conflict,
-    Forbidden,
-    NotFound,
-    Unauthenticated,
-)
+from leakrange.wire.errors import BudgetExhausted, Conflict, Forbidden, NotFound, Unauthenticated
 from leakrange.wire.names import upload_name
 from leakrange.wire.schemas import IntakeRecord
 from leakrange.wire.tensors import to_text
@@ -135,7 +124,7 @@ class VictimService:
         return Tried(
             run=standing.shown.run,
             data=standing.shown.data,
-            sample=telling.picture(sample),
+            sample=picture(sample),
             truth=named(truth, classes),
             assumed=assumed,
             rows=released_rows,
