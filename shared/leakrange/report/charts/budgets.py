@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.definition import definition_of, figures
 from leakrange.report.charts.drawing import Axis, Picture, lines, picture, points, rules
+from leakrange.report.charts.leakage import chance_line, leakage_axis
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, measures
 from leakrange.scenario.results import Summary
 
@@ -27,12 +28,8 @@ def budget_lines(findings: Findings, data: str) -> list[Picture]:
 
 
 def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]) -> Picture:
-    metric, chance = subject.metric, level(rows)
-    x = budget_axis(sorted({row.budget for row in rows}))
-    lowest = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
-    y = Axis(
-        metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, lowest - 0.06), 1.02)
-    )
+    metric = subject.metric
+    x, y = budget_axis(sorted({row.budget for row in rows})), leakage_axis(metric, rows, 0.06)
     dots, spread, texts = [], [], []
     for defence in findings.defences:
         line = sorted((row for row in rows if row.defence == defence), key=lambda row: row.budget)
@@ -48,13 +45,12 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
             half = (leakage.deviation if (leakage := leak(row)) else None) or 0.0
             spread.append({"x": row.budget, "y": value - half, "y2": value + half, "colour": index})
         texts.append(f"{defence} {entries[0]} and {entries[-1]}")
-    guide = [] if chance is None else [{"y": chance}]
     name = findings.label(subject)
     return picture(
         f"{name}: {attack}",
         f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {'; '.join(texts)}.",
         [
-            rules(guide, None, y, guide=True),
+            chance_line(level(rows), y),
             rules(spread, x, y),
             lines(dots, x, y, width=1.8),
             points(dots, x, y, size=42),

@@ -55,11 +55,13 @@ def _range(values: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def figures(rows: Sequence[Summary], metrics: Iterable[Metric]) -> Table:
-    """A table of these rows with mean, sample deviation and 95 % interval over seeds of each metric."""
+def figures(rows: Sequence[Summary], metrics: Iterable[Metric], runs: Sequence[str] | None = None) -> Table:
+    """A table of these rows with mean, sample deviation and 95 % interval over seeds of each metric. It names
+    the ``runs`` of rows that are of one provider, else the providers."""
     chosen = list(dict.fromkeys(metrics))
+    first = [row.provider for row in rows] if runs is None else runs
     columns = [
-        *(Column(name) for name in ("provider", "defence", "attack", "knowledge")),
+        *(Column(name) for name in ("run" if runs else "provider", "defence", "attack", "knowledge")),
         Column("budget", "samples"),
         Column("seeds"),
     ]
@@ -68,11 +70,11 @@ def figures(rows: Sequence[Summary], metrics: Iterable[Metric]) -> Table:
             Column.of(f"{metric.title}{part}", metric.unit)
             for part in ("", ", deviation", ", 95 % from", ", 95 % to")
         ]
-    return Table(columns, [_row(row, chosen) for row in rows])
+    return Table(columns, [[name, *_row(row, chosen)] for name, row in zip(first, rows, strict=True)])
 
 
 def _row(row: Summary, metrics: Sequence[Metric]) -> list[Value]:
-    values: list[Value] = [row.provider, row.defence, row.attack, row.knowledge, row.budget, row.count]
+    values: list[Value] = [row.defence, row.attack, row.knowledge, row.budget, row.count]
     for metric in metrics:
         mean = row.metrics.get(metric.name)
         values += (

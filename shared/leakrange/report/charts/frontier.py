@@ -9,7 +9,7 @@ from leakrange.metrics.numbers import deviation, figure
 from leakrange.report.attackers import Adapted, attackers
 from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
-from leakrange.report.charts.plane import utility_axis
+from leakrange.report.charts.leakage import chance_line, chance_note, utility_axis
 from leakrange.report.findings import Findings, Subject, chance, measures, utility, utility_metric
 from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
@@ -69,13 +69,13 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, leakages: list[M
         if len(pair := [mark for (defence, *_), mark in zip(met, marks, strict=True) if defence == name]) == 2
         for first, second in [pair]
     ]
-    legend = "" if level is None else f"dashed: chance, {figure(level, metric.unit)}; "
+    legend = "" if level is None else f"{chance_note(level, metric)}; "
     return picture(
         metric.title,
         f"{metric.title} against utility for {findings.label(subject)} on {subject.data}. "
         f"{'; '.join(mark['tip'] for mark in marks)}. On the frontier: {', '.join(best_names)}.",
         [
-            rules([] if level is None else [{"y": level}], None, y, guide=True),
+            chance_line(level, y),
             lines(line, x, y, width=1.6, muted=True),
             rules(joints, x, y),
             points(marks, x, y, size=80),

@@ -7,12 +7,12 @@ from typing import Any
 
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
-from leakrange.report.charts.definition import BARS, term_of
-from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
-from leakrange.report.charts.plane import utility_axis
+from leakrange.report.charts.definition import BARS, figures, term_of
+from leakrange.report.charts.drawing import Key, Picture, lines, picture, points
+from leakrange.report.charts.leakage import chance_line, chance_note, leakage_axis, utility_axis
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, utility, utility_metric
 from leakrange.scenario.results import Summary
-from leakrange.wire.views import Column, Definition, Table, Value
+from leakrange.wire.views import Definition
 
 __all__ = ["MOST", "overlaid"]
 
@@ -64,9 +64,7 @@ def _plane(runs: Runs, task: Task) -> Picture | None:
     colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
     rows = [row for *_, row in cases]
     metric, chance = Subject.of(rows[0]).metric, level(rows)
-    x = utility_axis(rows)
-    lows = [leaked(row) for row in rows] + ([] if chance is None else [chance])
-    y = Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
+    x, y = utility_axis(rows), leakage_axis(metric, rows, 0.07)
     dots = [_point(*point, colours, place) for point in cases]
     joined = [{**row, "line": row["defence"], "dash": 0} for row in dots]
     names = dict.fromkeys(defence for _, defence, _ in cases)
@@ -76,15 +74,15 @@ def _plane(runs: Runs, task: Task) -> Picture | None:
         f"{task[1]} on {task[0]}: {task[2]}",
         f"Plane of {x.title} and {y.title}. {text}.",
         [
-            rules([] if chance is None else [{"y": chance}], None, y, guide=True),
+            chance_line(chance, y),
             lines(joined, x, y, width=1.2),
             points(dots, x, y),
         ],
         size=(350, 310),
         margins=(32, 28, 46, 54),
-        note="" if chance is None else f"dashed: chance, {figure(chance, metric.unit)}",
+        note=chance_note(chance, metric),
         keys=_keys(runs, names, colours),
-        table=_table(cases, [each.name for each in (served, metric) if each is not None]),
+        table=figures(rows, filter(None, (served, metric)), [letter for letter, *_ in cases]),
         definition=_definition(rows),
     )
 
@@ -126,10 +124,8 @@ def _budgets(runs: Runs, task: Task) -> list[Picture]:
 def _against_budget(runs: Runs, task: Task, attack: str, cases: list[tuple[str, str, Summary]]) -> Picture:
     colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
     rows = [row for *_, row in cases]
-    metric, chance = Subject.of(rows[0]).metric, level(rows)
-    x = budget_axis(sorted({row.budget for row in rows}))
-    low = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
-    y = Axis(metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, low - 0.06), 1.02))
+    metric = Subject.of(rows[0]).metric
+    x, y = budget_axis(sorted({row.budget for row in rows})), leakage_axis(metric, rows, 0.06)
     dots, texts = [], []
     for letter, defence in dict.fromkeys((letter, defence) for letter, defence, _ in cases):
         line = sorted(
@@ -149,12 +145,12 @@ def _against_budget(runs: Runs, task: Task, attack: str, cases: list[tuple[str, 
         f"{task[1]} on {task[0]}: {attack}",
         f"{metric.title} against budget. {'; '.join(texts)}.",
         [
-            rules([] if chance is None else [{"y": chance}], None, y, guide=True),
+            chance_line(level(rows), y),
             lines(dots, x, y, width=1.8),
             points(dots, x, y, size=42),
         ],
         keys=_keys(runs, dict.fromkeys(defence for _, defence, _ in cases), colours, dashed=True),
-        table=_table(cases, [metric.name]),
+        table=figures(rows, [metric], [letter for letter, *_ in cases]),
         definition=_definition(rows),
     )
 
@@ -176,18 +172,3 @@ def _definition(rows: list[Summary]) -> Definition:
         if metric is not None
     )
     return Definition(tuple(term_of(metric) for metric in metrics), interval=BARS.partition(". ")[2])
-
-
-def _table(cases: list[tuple[str, str, Summary]], metrics: list[str]) -> Table:
-    columns = [Column("run"), *(Column(name) for name in ("defence", "attack", "knowledge"))]
-    columns += [Column("budget", "samples"), Column("seeds")]
-    for name in metrics:
-        columns += [Column(f"{name}{part}") for part in ("", ", deviation", ", 95 % from", ", 95 % to")]
-    rows: list[list[Value]] = []
-    for letter, defence, row in cases:
-        values: list[Value] = [letter, defence, row.attack, row.knowledge, row.budget, row.count]
-        for name in metrics:
-            mean = row.metrics.get(name)
-            values += [mean.mean, mean.deviation, *(mean.interval or (None, None))] if mean else [None] * 4
-        rows.append(values)
-    return Table(columns, rows)

@@ -6,21 +6,13 @@ from typing import Any
 
 from leakrange.metrics.numbers import deviation, figure
 from leakrange.report.charts.definition import definition_of, figures
-from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
-from leakrange.report.findings import (
-    Findings,
-    Subject,
-    leak,
-    leaked,
-    level,
-    measures,
-    utility,
-    utility_metric,
-)
+from leakrange.report.charts.drawing import Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.leakage import chance_line, chance_note, leakage_axis, utility_axis
+from leakrange.report.findings import Findings, Subject, leak, level, measures, utility, utility_metric
 from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
 
-__all__ = ["planes", "utility_axis"]
+__all__ = ["planes"]
 
 Point = tuple[int, Subject, str, Summary]
 
@@ -46,41 +38,43 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
     if not cases:
         return None
     data, target, sensitive, _ = task
-    rows = [_row(findings, *point) for point in cases]
-    x, y = _axes(cases)
-    guide = [] if (chance := level([row for *_, row in cases])) is None else [{"y": chance}]
-    spread = [row for row in rows if row["dx"] is not None and row["dy"] is not None]
-    across = [{**row, "x": row["x"] - row["dx"], "x2": row["x"] + row["dx"]} for row in spread]
-    upright = [{**row, "y": row["y"] - row["dy"], "y2": row["y"] + row["dy"]} for row in spread]
-    served = dict.fromkeys(used for *_, row in cases if (used := utility_metric(row)) is not None)
-    table_metrics = [*served, *measures(cases[0][1].metric)]
+    marks = [_mark(findings, *point) for point in cases]
+    rows, metric = [row for *_, row in cases], cases[0][1].metric
+    x, y, chance = utility_axis(rows), leakage_axis(metric, rows, 0.07), level(rows)
+    spread = [mark for mark in marks if mark["dx"] is not None and mark["dy"] is not None]
+    across = [{**mark, "x": mark["x"] - mark["dx"], "x2": mark["x"] + mark["dx"]} for mark in spread]
+    upright = [{**mark, "y": mark["y"] - mark["dy"], "y2": mark["y"] + mark["dy"]} for mark in spread]
+    served = dict.fromkeys(used for row in rows if (used := utility_metric(row)) is not None)
+    table_metrics = [*served, *measures(metric)]
     names = {index: findings.label(subject) for index, subject, *_ in cases}
     text = "; ".join(f"{findings.label(s)} under {defence}: {_in_words(row)}" for _, s, defence, row in cases)
     return picture(
         f"{data}: {sensitive} hidden behind {target}",
         f"Plane of {x.title} and {y.title} on {data}. {text}.",
         [
-            rules(guide, None, y, guide=True),
-            lines(_frontiers(cases, rows), x, y, width=1.4, muted=True),
+            chance_line(chance, y),
+            lines(_frontiers(cases, marks), x, y, width=1.4, muted=True),
             rules(across, x, y),
             rules(upright, x, y),
-            points(rows, x, y),
+            points(marks, x, y),
         ],
         size=(350, 310),
         margins=(32, 28, 46, 54),
-        note="" if chance is None else f"dashed: chance, {figure(chance, cases[0][1].metric.unit)}",
+        note=chance_note(chance, metric),
         keys=[Key(name, marker=index, dash=index) for index, name in names.items()],
-        table=figures([row for *_, row in cases], table_metrics),
-        definition=definition_of(findings, [row for *_, row in cases], table_metrics),
+        table=figures(rows, table_metrics),
+        definition=definition_of(findings, rows, table_metrics),
     )
 
 
-def _frontiers(cases: list[Point], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _frontiers(cases: list[Point], placed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each provider the line through the defences that no other defence beats in both utility and
     leakage."""
     line: list[dict[str, Any]] = []
     for index in dict.fromkeys(index for index, *_ in cases):
-        marks = {defence: mark for (at, _, defence, _), mark in zip(cases, rows, strict=True) if at == index}
+        marks = {
+            defence: mark for (at, _, defence, _), mark in zip(cases, placed, strict=True) if at == index
+        }
         sign = next(1.0 if subject.metric.higher else -1.0 for at, subject, *_ in cases if at == index)
         best = frontier({name: (mark["x"], sign * mark["y"]) for name, mark in marks.items()})
         look = {"line": str(index), "dash": index, "colour": 0}
@@ -91,25 +85,7 @@ def _frontiers(cases: list[Point], rows: list[dict[str, Any]]) -> list[dict[str,
     return line
 
 
-def utility_axis(rows: list[Summary], about: int = 5) -> Axis:
-    """The axis of utility, for rows that have such a figure; with ``about`` so many ticks."""
-    served = utility_metric(rows[0])
-    assert served is not None  # else it is not shown
-    used = [estimate.mean for row in rows if (estimate := utility(row))]
-    pad = max(0.012, 0.12 * (max(used) - min(used)))
-    highest = max(used) + pad
-    right = highest if served.best is None else min(1.005, highest)
-    return Axis(served.title, served.unit, ends=(min(used) - pad, right), about=about)
-
-
-def _axes(cases: list[Point]) -> tuple[Axis, Axis]:
-    metric, rows = cases[0][1].metric, [row for *_, row in cases]
-    chance = level(rows)
-    lows = [leaked(row) for row in rows] + ([] if chance is None else [chance])
-    return utility_axis(rows), Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
-
-
-def _row(findings: Findings, index: int, subject: Subject, defence: str, row: Summary) -> dict[str, Any]:
+def _mark(findings: Findings, index: int, subject: Subject, defence: str, row: Summary) -> dict[str, Any]:
     used, learnt = utility(row), leak(row)
     assert used is not None  # else it is not shown
     assert learnt is not None

@@ -12,6 +12,7 @@ from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
 from leakrange.report.charts.definition import term_of
 from leakrange.report.charts.drawing import Axis, Key, Layer, Picture, beside, lines, points, rules
+from leakrange.report.charts.leakage import chance_line
 from leakrange.report.findings import Findings, level, measures
 from leakrange.report.load_table import LoadTableRow, ends, load_rows
 from leakrange.wire.views import Column, Definition, Table
@@ -117,7 +118,7 @@ def _success(findings: Findings, rows: list[LoadTableRow], defences: Sequence[st
             last = [row for row in rows if row.defence == defence][-1]
             tip = f"{defence} ends here: {refused[defence]}"
             stops.append({"x": last.spent, "y": last.value, "tip": tip, "colour": index, "marker": END})
-    layers = [] if chance is None else [rules([{"y": chance}], None, y, guide=True)]
+    layers = [] if chance is None else [chance_line(chance, y)]
     layers += [rules(spread, x, y)] if spread else []
     layers += [lines(dots, x, y, width=1.8), points(dots, x, y, size=42)]
     return [*layers, points(stops, x, y, size=130)] if stops else layers
