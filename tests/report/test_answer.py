@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from leakrange.metrics import Estimate
-from leakrange.report.answer import caveats, sentences
-from leakrange.report.findings import HARDLY, find
+from leakrange.report.answer import sentences
+from leakrange.report.caveats import caveats
+from leakrange.report.effects import HARDLY, effects
+from leakrange.report.findings import find
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES, SEEDS, TASKS, area, measured, run, trials, unmeasured
@@ -122,8 +124,8 @@ def test_a_defence_that_stops_one_leak_or_hardly_changes_one_does_not_do_so_to_a
     words = [verdict.word for (_, defence), verdict in findings.verdicts.items() if defence == "noise"]
     assert {"none", "leaks"} == set(words)
     assert max(kept("top-1")) > HARDLY
-    effects = {effect.defence: effect.kind for effect in findings.effects()}
-    assert effects == {"rounded": "hardly", "noise": "weakens", "top-1": "weakens", "argmax": "stops"}
+    kinds = {effect.defence: effect.kind for effect in effects(findings)}
+    assert kinds == {"rounded": "hardly", "noise": "weakens", "top-1": "weakens", "argmax": "stops"}
 
 
 def test_tiles_carry_the_same_figures(results: RunResults) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from leakrange.metrics import Estimate
 from leakrange.report import render
-from leakrange.report.answer import caveats
-from leakrange.report.beyond import beyond_bounds
+from leakrange.report.caveats import beyond_bounds, caveats
 from leakrange.report.findings import find
 from leakrange.scenario.results import TrialResult
 from tests.report.build import run, trials

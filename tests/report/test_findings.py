@@ -10,6 +10,7 @@ import pytest
 from leakrange.attacks.kinds import kinds
 from leakrange.metrics import Estimate, Metric, metrics
 from leakrange.report.answer import sentences
+from leakrange.report.effects import effects
 from leakrange.report.findings import Findings, Subject, find, gap
 from leakrange.report.glance import glance
 from leakrange.report.tiles import tiles
@@ -104,7 +105,7 @@ def test_attacks_of_all_kinds_are_found_each_by_its_own_metric() -> None:
     row = findings.best[samples, "none"]
     assert (gap(row), findings.way(row)) == (pytest.approx(6.0), pytest.approx(6.0 / 20))
     assert findings.leaking() == [guessed, samples]
-    [effect] = findings.effects()
+    [effect] = effects(findings)
     assert effect.kept == pytest.approx((0.75, 0.75))
 
 

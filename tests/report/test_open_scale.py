@@ -6,8 +6,10 @@ import pytest
 
 from leakrange.metrics import Estimate, metrics
 from leakrange.report import render, to_csv
-from leakrange.report.answer import caveats, sentences
+from leakrange.report.answer import sentences
+from leakrange.report.caveats import caveats
 from leakrange.report.charts.training import histories
+from leakrange.report.effects import effects
 from leakrange.report.findings import find, gap
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, TrialResult
@@ -110,8 +112,8 @@ def test_the_words_are_those_of_decibels() -> None:
     found = [
         measured(each, psnr=decibels(level[each.defence])) for each in trials() if each.provider == "vicious"
     ]
-    effects = {effect.defence: effect.kind for effect in find(reconstructed(*found)).effects()}
-    assert effects == {"softmax": "hardly", "rounded": "weakens", "noise": "stops", "argmax": "stops"}
+    kinds = {effect.defence: effect.kind for effect in effects(find(reconstructed(*found)))}
+    assert kinds == {"softmax": "hardly", "rounded": "weakens", "noise": "stops", "argmax": "stops"}
 
 
 def test_less_than_one_decibel_above_the_mean_picture_is_little() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from leakrange.metrics import Estimate
-from leakrange.report.answer import caveats
+from leakrange.report.caveats import caveats, outdated_adversaries
 from leakrange.report.findings import find
-from leakrange.report.outdated import outdated_adversaries
 from leakrange.scenario.results import TrialResult
 from tests.report.build import run, trials
 

@@ -6,6 +6,7 @@ import pytest
 
 from leakrange.metrics import Estimate
 from leakrange.report.answer import sentences
+from leakrange.report.effects import effects
 from leakrange.report.findings import find
 from leakrange.report.glance import glance
 from leakrange.report.tiles import tiles
@@ -208,7 +209,7 @@ def test_a_defence_weakens_a_leak_where_its_interval_ends_below_the_other() -> N
     below, and that of .87 above."""
     trials = [trial(auc=area(0.97, 40, 40)), trial(defence="noise", auc=area(0.87, 40, 40))]
     findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
-    assert [effect.kind for effect in findings.effects()] == ["weakens"]
+    assert [effect.kind for effect in effects(findings)] == ["weakens"]
 
 
 def test_of_several_providers_the_one_that_leaks_most_is_told_and_the_others_are_counted() -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "duration",
     "figure",
     "interval",
+    "joined",
     "percent",
     "points",
     "score",
@@ -143,6 +144,11 @@ def compared(value: float, reference: str, unit: Unit = "share") -> str:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """``number`` with its noun: "1 trial", "2 trials"."""
     return f"{number:,}{SPACE}{noun if number == 1 else plural or noun + 's'}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Several parts as one: "a, b and c"; "" for none."""
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
 def duration(seconds: float | None) -> str:

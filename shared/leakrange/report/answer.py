@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakrange.metrics import described
-from leakrange.metrics.clusters import FEW
 from leakrange.metrics.numbers import (
     SPACE,
     between,
@@ -14,14 +13,12 @@ from leakrange.metrics.numbers import (
     difference,
     figure,
     interval,
-    share,
+    joined,
     signed,
 )
-from leakrange.metrics.verdict import BOUND, LITTLE, LeakVerdict
-from leakrange.report.beyond import beyond_bounds
+from leakrange.metrics.verdict import LeakVerdict
+from leakrange.report.effects import defence_sentences
 from leakrange.report.findings import (
-    HARDLY,
-    Effect,
     Findings,
     Subject,
     beside,
@@ -31,20 +28,15 @@ from leakrange.report.findings import (
     utility,
     utility_metric,
 )
-from leakrange.report.open_scale import companions, left, no_more_than_a_label, over_honest
-from leakrange.report.outdated import outdated_adversaries
+from leakrange.report.open_scale import companions, over_honest
 from leakrange.scenario.gains import control_of
 from leakrange.scenario.results import Summary
-from leakrange.scenario.unread import unread_decoders
 
 __all__ = [
     "HONEST",
     "against",
-    "caveats",
     "certainty",
-    "cost",
     "families",
-    "kept",
     "measured",
     "sentences",
 ]
@@ -66,7 +58,7 @@ def sentences(findings: Findings) -> list[str]:
         family_answers = [_family(findings, family, rows) for rows in measured(findings, family)]
         answers += family_answers or [_nothing(findings, family)]
     for scale in findings.scales() or [findings]:
-        answers += [_defences(scale), *_labels_alone(scale)]
+        answers += defence_sentences(scale)
     return [*answers, *audited]
 
 
@@ -117,10 +109,6 @@ def _verdict(findings: Findings, subject: Subject) -> LeakVerdict:
     verdict = findings.verdict(subject)
     assert verdict is not None  # it has a figure
     return verdict
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
 def certainty(findings: Findings, row: Summary, subject: Subject) -> str:
@@ -261,7 +249,7 @@ def _others(verdicts: Sequence[LeakVerdict]) -> str:
         for word, phrase in (("unclear", "it cannot be told of"), ("none", "no leak was found at"))
         if (number := sum(each.word == word for each in verdicts))
     ]
-    return f" ({_joined(parts)})" if parts else ""
+    return f" ({joined(parts)})" if parts else ""
 
 
 def _limits(findings: Findings, subject: Subject, row: Summary, verdict: LeakVerdict) -> str:
@@ -318,146 +306,3 @@ def _price(findings: Findings, rows: Rows) -> str:
 
 def _article(noun: str) -> str:
     return f"an {noun}" if noun[0].lower() in "aeiouh" else f"a {noun}"
-
-
-def _defences(findings: Findings) -> str:
-    if findings.undefended is None:
-        return (
-            "What the defences change cannot be told without an undefended case (a defence with an empty "
-            "chain) beside them."
-        )
-    if all(defence == findings.undefended for defence in findings.defences):
-        return "No defence was tried."
-    leaking = findings.leaking()
-    if not leaking:
-        return _nothing_to_stop(findings)
-    effects = findings.effects()
-    if not effects:
-        return "What the defences change is not known yet: none has finished on a provider that leaks."
-    parts: list[str] = []
-    for kind, doubt, one, many in (
-        ("stops", "", "stops", "stop"),
-        ("weakens", "", "weakens", "weaken"),
-        ("hardly", "", "hardly changes", "hardly change"),
-        ("unclear", "it cannot be told whether ", "changes", "change"),
-    ):
-        chosen = [effect for effect in effects if effect.kind == kind]
-        object_ = "it" if parts else "the leak"
-        if len(chosen) == 1:
-            effect_text = _effect(chosen[0], len(leaking))
-            parts.append(f"{doubt}{chosen[0].defence} {one} {object_} ({effect_text})")
-        elif chosen:
-            names = _joined([f"{effect.defence} ({_effect(effect, len(leaking))})" for effect in chosen])
-            parts.append(f"{doubt}{names} {many} {object_}")
-    leaks, providers = len(leaking), len({subject.provider for subject in leaking})
-    who = "the one provider that leaks" if leaks == 1 else f"the {leaks} providers that leak"
-    if providers < leaks:  # one may hide several attributes
-        who = f"the {leaks} leaks of {count(providers, 'provider')}"
-    return f"On {who} without a defence, " + "; ".join(parts) + "."
-
-
-def _nothing_to_stop(findings: Findings) -> str:
-    """The reason why no defence is said to change anything, where no provider leaks without one."""
-    rows = [row for each in findings.subjects if (row := findings.open(each))]
-    if not rows:
-        return "What the defences change is not known yet."
-    if all(gap(row) is None for row in rows):
-        title = findings.subjects[0].metric.title
-        return f"What the defences change cannot be told: no chance level of {title} was measured."
-    words = [verdict.word for each in findings.subjects if (verdict := findings.verdict(each))]
-    if "unclear" in words:
-        return (
-            "What the defences change cannot be told, since it is not certain that anything leaks without "
-            "one."
-        )
-    return "No leak was found without a defence, so no defence had anything to stop."
-
-
-def _labels_alone(findings: Findings) -> list[str]:
-    """A sentence on the defences that leave nothing but the decision; none where none does."""
-    defences = no_more_than_a_label(findings)
-    if not defences:
-        return []
-    return [
-        f"Under {_joined(defences)} the strongest attack does no better than somebody who sees the "
-        "decisions alone."
-    ]
-
-
-def _effect(effect: Effect, leaking: int) -> str:
-    if text := left(effect):
-        pass
-    elif effect.kind == "stops" and effect.worst is not None and effect.most is not None:
-        metric = Subject.of(effect.most[1]).metric
-        text = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond chance"
-    else:
-        text = f"the attack keeps {kept(effect)} of its lead over chance"
-        text += "" if effect.leaks else ", which may be luck"
-    partly = f", measured on {effect.subjects} of {leaking}" if effect.subjects < leaking else ""
-    return text + cost(effect) + partly
-
-
-def cost(effect: Effect) -> str:
-    """The cost of a defence for users, as the end of a sentence; "" where it was not measured."""
-    if effect.cost is None:
-        return ""
-    if effect.cost == 0:
-        return f", at no cost in {effect.utility}"
-    size = difference(effect.cost, "share")
-    if effect.cost < 0:
-        return f", at a cost of {size} of {effect.utility}"
-    return f", with {size} more of {effect.utility}"
-
-
-def kept(effect: Effect) -> str:
-    """The share of its lead over chance that the attack keeps: "81.0 to 97.2 %"."""
-    low, high = (share(value) for value in effect.kept)
-    return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def caveats(findings: Findings) -> list[str]:
-    """The meaning of the words in the sentences, and the limits of their certainty."""
-    notes = [
-        "A provider “leaks” where an attack is beyond chance, or beyond what its control tells, with "
-        "certainty: at a level of 5 % that is divided by the number of attacks that the strongest is chosen "
-        f"of. “No leak was found” where one of more than {BOUND:.2f} beyond chance (an AUC of "
-        f"{0.5 + BOUND:.2f}) is excluded, and it is “little” that leaks where one of more than {LITTLE:.2f} "
-        "is. All else cannot be told. A defence “stops” a leak where no leak is found under it, and “hardly "
-        f"changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its lead over chance. "
-        f"{_decibels(findings)}"
-        "Intervals are over users and seeds. Attacks are the strongest of those that were run: a stronger "
-        "one may exist."
-    ]
-    seeds = len({trial.seed for trial in findings.results.trials if trial.state == "done"})
-    if seeds == 1:
-        notes.append(
-            "There is one seed only: how much the figures vary from training to training is not known."
-        )
-    elif seeds == 2:
-        notes.append(
-            "There are two seeds only: how much the figures vary from training to training is hardly known."
-        )
-    notes += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
-    return [*notes, *beyond_bounds(findings), *outdated_adversaries(findings)]
-
-
-def _few_groups(findings: Findings) -> list[str]:
-    """A warning on the intervals of trials whose samples are of few people, or mostly of one."""
-    done = [trial for trial in findings.results.trials if trial.state == "done"]
-    few = [least for trial in done if (least := trial.value("effective_groups") or FEW) < FEW]
-    if not few:
-        return []
-    return [
-        f"The 95 % intervals over the samples of {count(len(few), 'trial')} (of {len(done):,}) rest on few "
-        f"people or recordings, or mostly on one: on as much as {min(few):.1f} of equal size. Below {FEW} "
-        "they are approximate, and wide."
-    ]
-
-
-def _decibels(findings: Findings) -> str:
-    """The same limits for a leakage in decibels."""
-    metric = next((each.metric for each in findings.subjects if each.metric.unit == "dB"), None)
-    if metric is None:
-        return ""
-    far, near = (difference(limit * metric.scale, metric.unit) for limit in (BOUND, LITTLE))
-    return f"Of the {metric.title} these limits are {far} and {near}. "

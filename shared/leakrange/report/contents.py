@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from leakrange.report.answer import caveats, sentences
+from leakrange.report.answer import sentences
+from leakrange.report.caveats import caveats
 from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings
 from leakrange.report.glance import GlanceRow, glance

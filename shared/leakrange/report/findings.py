@@ -8,12 +8,11 @@ furthest beyond chance, or beyond its control.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
@@ -24,8 +23,6 @@ from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
 __all__ = [
-    "HARDLY",
-    "Effect",
     "Findings",
     "Subject",
     "beside",
@@ -42,9 +39,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-HARDLY = 0.9
-"""A defence hardly changes anything when the attack keeps at least this share of its way beyond chance."""
 
 
 class Subject(NamedTuple):
@@ -79,31 +73,6 @@ class Subject(NamedTuple):
     def family(self) -> str:
         """The provider's behaviour, without its method: honest, curious, and so on."""
         return self.behaviour.partition("/")[0]
-
-
-@dataclass(frozen=True)
-class Effect:
-    """The effect of one defence on the subjects that leak without it.
-
-    ``kind``: the defence stops the leak where none is found under it, with certainty; it hardly changes it
-    where the strongest attack keeps nearly all of its way beyond chance; it weakens it where some attack has
-    lost part of that with certainty; else the effect is unclear. ``kept`` is the least and the greatest share
-    of its way that the strongest attack keeps (1 is all of it), ``worst`` the most that leaks, in shares, and
-    ``cost`` the mean change of utility, a share.
-    """
-
-    defence: str
-    kind: Literal["stops", "weakens", "hardly", "unclear"]
-    kept: tuple[float, float]
-    worst: float | None
-    cost: float | None
-    subjects: int
-    leaks: bool = True
-    """Whether some subject still leaks with certainty."""
-    utility: str = "utility"
-    """The title of the metric of ``cost``, such as honesty."""
-    most: tuple[Summary, Summary] | None = None
-    """The strongest attack without and with the defence on the subject that leaks most with it."""
 
 
 @dataclass(frozen=True)
@@ -246,59 +215,6 @@ class Findings:
     def leaking(self) -> list[Subject]:
         """The subjects whose undefended outputs leak."""
         return [each for each in self.subjects if (verdict := self.verdict(each)) and verdict.word == "leaks"]
-
-    def effects(self) -> list[Effect]:
-        """The effect of each defence on the subjects that leak; defences without common figures are
-        left out."""
-        effects = (self._effect(defence) for defence in self.defences if defence != self.undefended)
-        return [effect for effect in effects if effect is not None]
-
-    def _effect(self, defence: str) -> Effect | None:
-        pairs = [
-            (before, after, self.verdicts[subject, defence])
-            for subject in self.leaking()
-            if (before := self.open(subject)) and (after := self.best.get((subject, defence)))
-        ]
-        if not pairs:
-            return None
-        ways = [(self.way(before), self.way(after)) for before, after, _ in pairs]
-        kept = [now / was if was > 0 else 1.0 for was, now in ways]
-        costs = [cost.mean for before, after, _ in pairs if (cost := self.utility_difference(after, before))]
-        served = {metric.title for _, after, _ in pairs if (metric := utility_metric(after)) is not None}
-        bounds = [verdict.most for *_, verdict in pairs]
-        most = pairs[max(range(len(pairs)), key=lambda place: ways[place][1])]
-        return Effect(
-            defence,
-            self._kind(pairs, min(kept)),
-            (min(kept), max(kept)),
-            None if None in bounds else max(each for each in bounds if each is not None),
-            sum(costs) / len(costs) if costs else None,
-            len(kept),
-            any(verdict.word == "leaks" for *_, verdict in pairs),
-            served.pop() if len(served) == 1 else "utility",
-            most[:2],
-        )
-
-    def _kind(
-        self, pairs: list[tuple[Summary, Summary, LeakVerdict]], kept: float
-    ) -> Literal["stops", "weakens", "hardly", "unclear"]:
-        words = {verdict.word for *_, verdict in pairs}
-        if words == {"none"}:
-            return "stops"
-        if "leaks" in words and kept >= HARDLY:
-            return "hardly"
-        weaker = any(
-            verdict.word == "none" or self._weaker(before, after) for before, after, verdict in pairs
-        )
-        return "weakens" if weaker else "unclear"
-
-    def _weaker(self, before: Summary, after: Summary) -> bool:
-        """Whether the second certainly goes less far than the first."""
-        first, second = self.reached(before).beyond, self.reached(after).beyond
-        if first is None or second is None:
-            return False
-        low, high = first.within()[0], second.within()[1]
-        return first.mean - second.mean > math.hypot(first.mean - low, high - second.mean)
 
     def way(self, row: Summary) -> float:
         """The distance of an attack beyond chance or its control, in shares; 0 where there is none."""

@@ -11,10 +11,10 @@ import math
 from leakrange.metrics import Estimate, described
 from leakrange.metrics.numbers import difference, figure
 from leakrange.metrics.verdict import LITTLE, Spread, spread
-from leakrange.report.findings import Effect, Findings, Subject, beside, leak, leaked
+from leakrange.report.findings import Findings, Subject, beside, leaked
 from leakrange.scenario.results import Summary
 
-__all__ = ["companions", "left", "no_more_than_a_label", "over_honest"]
+__all__ = ["companions", "no_more_than_a_label", "over_honest"]
 
 
 def companions(row: Summary, subject: Subject) -> str:
@@ -62,24 +62,6 @@ def _apart(one: Spread | None, other: Spread | None) -> bool:
         return False
     low, high = sorted((one, other), key=lambda each: each.mean)
     return high.mean - low.mean > math.hypot(low.within()[1] - low.mean, high.mean - high.within()[0])
-
-
-def left(effect: Effect) -> str:
-    """The leak that a defence leaves to the strongest attack, and its distance below the undefended case; ""
-    where the metric has a best value."""
-    if effect.most is None:
-        return ""
-    before, after = effect.most
-    subject, leakage = Subject.of(after), leak(after)
-    if subject.metric.best is not None or leakage is None:
-        return ""
-    unit, change = subject.metric.unit, leaked(after) - leaked(before)
-    more = companions(after, subject)
-    most = " at most" if effect.subjects > 1 else ""
-    way = "less" if change < 0 else "more"
-    lower = f"{difference(change, unit)} {way}" if change else "as without it"
-    remainder = f"{subject.metric.title} {figure(leakage.mean, unit)}{f' and {more}' if more else ''}"
-    return f"leaves {remainder}{most}, {lower}"
 
 
 def no_more_than_a_label(findings: Findings) -> list[str]:

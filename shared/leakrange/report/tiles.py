@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from leakrange.metrics.numbers import compared, count, figure
-from leakrange.report.answer import HONEST, against, certainty, cost, families, kept, measured
-from leakrange.report.findings import Effect, Findings, Subject, leaked, utility, utility_metric
-from leakrange.report.open_scale import left
+from leakrange.report.answer import HONEST, against, certainty, families, measured
+from leakrange.report.effects import Effect, cost, effects, left, remainder
+from leakrange.report.findings import Findings, Subject, leaked, utility, utility_metric
 from leakrange.scenario.results import Summary
 from leakrange.wire.views import Tile
 
@@ -23,7 +23,7 @@ def tiles(findings: Findings) -> list[Tile]:
         for rows in measured(findings, family):
             figures += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
     for scale in findings.scales():
-        figures += _extremes(scale.effects())
+        figures += _extremes(effects(scale))
     return [*figures, *_work(findings)]
 
 
@@ -47,23 +47,19 @@ def _learnt(findings: Findings, family: str, subject: Subject, row: Summary) -> 
     return Tile(labels[verdict.word], figure(leaked(row), metric.unit), beside, TONES[verdict.word])
 
 
-def _extremes(effects: list[Effect]) -> list[Tile]:
+def _extremes(measured_effects: list[Effect]) -> list[Tile]:
     """The strongest defence and the weakest: by the share that the attack keeps, or on a scale without an end
     by the rest of the leak."""
-    if not effects:
+    if not measured_effects:
         return []
-    endless = bool(left(effects[0]))
-    best = min(effects, key=lambda each: _left_over(each) if endless else each.kept[1])
-    worst = max(effects, key=lambda each: _left_over(each) if endless else each.kept[0])
+    endless = bool(left(measured_effects[0]))
+    best = min(measured_effects, key=lambda each: leaked(each.most[1]) if endless else each.kept[1])
+    worst = max(measured_effects, key=lambda each: leaked(each.most[1]) if endless else each.kept[0])
     label = "Strongest defence" if worst is not best else "The one defence measured"
     shown = [_defence(label, best, "good" if best.kind == "stops" else "plain")]
     if worst is not best:
         shown.append(_defence("Weakest defence", worst, "bad" if worst.kind == "hardly" else "plain"))
     return shown
-
-
-def _left_over(effect: Effect) -> float:
-    return leaked(effect.most[1]) if effect.most else 0.0
 
 
 def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
@@ -79,8 +75,7 @@ def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
 
 
 def _defence(label: str, effect: Effect, tone: Literal["plain", "good", "bad"]) -> Tile:
-    text = left(effect) or f"the attack keeps {kept(effect)} of its lead over chance"
-    return Tile(label, effect.defence, text + cost(effect), tone)
+    return Tile(label, effect.defence, remainder(effect) + cost(effect), tone)
 
 
 def _work(findings: Findings) -> list[Tile]:
