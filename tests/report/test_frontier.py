@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from leakrange.report.charts.drawing import Chart
-from leakrange.report.charts.frontier import frontiers
+from leakrange.report.charts.frontier import frontier, frontiers
 from leakrange.report.findings import find
-from leakrange.report.pareto import frontier
 from leakrange.report.sections import chart_sections
 from leakrange.scenario.results import RunResults
 from tests.report.reconstructed import DEFENCES, UTILITY, psnr, reconstructed, trials

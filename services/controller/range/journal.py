@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.steps.stream import SessionReply
-from leakrange.metrics.numbers import figure
+from leakrange.metrics.numbers import titled
 from leakrange.scenario.gains import gain, reached
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
@@ -294,7 +294,7 @@ class Journal(StepRecord):
 
 
 def _ended(result: TrialResult) -> TrialEnded:
-    far = reached([result])
+    far, metric = reached([result]), leakage_of(result.kind)
     low, high = (None, None) if far.beyond is None else far.beyond.within()
     return TrialEnded(
         trial=result.id,
@@ -305,16 +305,11 @@ def _ended(result: TrialResult) -> TrialEnded:
         knowledge=result.knowledge,
         budget=result.budget,
         seed=result.seed,
-        leakage=leakage_of(result.kind).name,
+        leakage=metric.name,
         gain=gain(result),
         beyond=far.mean,
         low=low,
         high=high,
         metrics={name: estimate.value for name, estimate in result.metrics.items()},
-        message=result.error or f"{result.id}: {_leakage_in_words(result)}",
+        message=result.error or f"{result.id}: {titled(metric, result.value(metric.name))}",
     )
-
-
-def _leakage_in_words(result: TrialResult) -> str:
-    metric = leakage_of(result.kind)
-    return f"{metric.title} {figure(result.value(metric.name), metric.unit)}"

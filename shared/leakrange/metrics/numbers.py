@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from leakrange.metrics.registry import BOUNDED, Unit
+from leakrange.metrics.registry import BOUNDED, Metric, Unit
 
 __all__ = [
     "MISSING",
@@ -32,6 +32,7 @@ __all__ = [
     "score",
     "share",
     "signed",
+    "titled",
     "utc",
 ]
 
@@ -88,6 +89,11 @@ def figure(value: float | None, unit: Unit) -> str:
     shown = bare(value, unit)
     name = {"share": "%", "dB": "dB", "bits": "bits"}.get(unit, "")
     return shown + SPACE + name if name and shown != MISSING else shown
+
+
+def titled(metric: Metric, value: float | None) -> str:
+    """A value of a metric with its title: "curiosity 93.1 %"."""
+    return f"{metric.title} {figure(value, metric.unit)}"
 
 
 def deviation(value: float | None, unit: Unit) -> str:

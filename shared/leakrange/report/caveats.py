@@ -1,4 +1,4 @@
-"""The limits of what a report says: the meaning of its words, their certainty, and figures not to be trusted."""
+"""The limits of what a report says: the meaning of its words, their certainty, and figures to be doubted."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from leakrange.metrics.numbers import count, difference, figure, joined, share
+from leakrange.metrics.numbers import count, difference, joined, share, titled
 from leakrange.metrics.verdict import LeakVerdict
 from leakrange.report.findings import Findings, Subject, gap, leaked, utility_metric
 from leakrange.report.open_scale import companions, no_more_than_a_label
@@ -196,7 +196,7 @@ def left(effect: Effect) -> str:
     most = " at most" if effect.subjects > 1 else ""
     way = "less" if change < 0 else "more"
     lower = f"{difference(change, metric.unit)} {way}" if change else "as without it"
-    value = f"{metric.title} {figure(leaked(after), metric.unit)}{f' and {more}' if more else ''}"
+    value = titled(metric, leaked(after)) + (f" and {more}" if more else "")
     return f"leaves {value}{most}, {lower}"
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
@@ -187,6 +187,10 @@ class Findings:
     def trials(self, row: Summary) -> list[TrialResult]:
         """The finished trials behind a summary."""
         return [trial for trial in self.cells[identity(row)] if trial.state == "done"]
+
+    def views(self, row: Summary | None, name: str) -> list[Any]:
+        """The views of that name that finished trials behind a summary hold; none without a summary."""
+        return [] if row is None else [t.views[name] for t in self.trials(row) if name in t.views]
 
     def utility_difference(self, row: Summary, reference: Summary) -> OverSeeds | None:
         """Utility of ``row`` less that of ``reference``, paired by seed; None where they share no seed."""

@@ -62,7 +62,7 @@ def _cell(row: Summary, subject: Subject, findings: Findings) -> GlanceCell:
     )
     utility_text = "utility not measured"
     if served is not None and used is not None:
-        utility_text = f"{served.title} {numbers.figure(used.mean, served.unit)}"
+        utility_text = numbers.titled(served, used.mean)
     attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
     word = "leaks" if metric.role == "suspicion" else findings.verdicts[subject, row.defence].word
     full = f"{metric.title} {value} ({above}{SAID[word]}), {utility_text}; {attack}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from leakrange.metrics import Estimate, described
-from leakrange.metrics.numbers import difference, figure
+from leakrange.metrics.numbers import difference, figure, titled
 from leakrange.metrics.verdict import LITTLE, Spread, spread
 from leakrange.report.findings import Findings, Subject, beside, leaked
 from leakrange.scenario.results import Summary
@@ -23,9 +23,7 @@ def companions(row: Summary, subject: Subject) -> str:
     if subject.metric.best is not None:
         return ""
     entries = [
-        f"{other.title} {figure(row.mean(other.name), other.unit)}"
-        for other in beside(row, subject.metric)
-        if other.best is not None
+        titled(other, row.mean(other.name)) for other in beside(row, subject.metric) if other.best is not None
     ]
     return ", ".join(entries)
 
@@ -86,8 +84,8 @@ def no_more_than_a_label(findings: Findings) -> list[str]:
         metric = subject.metric
         if distance.within()[1] > LITTLE * metric.scale or metric.floor is None:
             continue
-        floor = f"{described(metric.floor).title} {figure(row.mean(metric.floor), metric.unit)}"
-        descriptions.append(f"{defence} ({metric.title} {figure(leaked(row), metric.unit)}, {floor})")
+        floor = titled(described(metric.floor), row.mean(metric.floor))
+        descriptions.append(f"{defence} ({titled(metric, leaked(row))}, {floor})")
     return descriptions
 
 

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from leakrange.metrics import Metric, described, in_order
-from leakrange.metrics.numbers import deviation, figure
+from leakrange.metrics.numbers import deviation, titled
 from leakrange.report.attackers import Adapted, attackers
 from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 from leakrange.report.charts.leakage import chance_line, chance_note, utility_axis
 from leakrange.report.findings import Findings, Subject, chance, measures, utility, utility_metric
-from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
 
-__all__ = ["frontiers"]
+__all__ = ["frontier", "frontiers"]
 
 MEASURES = 3
 """The most metrics of leakage with a picture: the main one, and the next in the order of reports."""
 MARKERS: dict[Adapted, int] = {"plain": 0, "adaptive": 3}
 
 Met = list[tuple[str, Adapted, Summary]]
+
+
+def frontier(reached: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The names whose (utility, leakage) no other has beaten in one and reached in the other, in the order of
+    rising utility."""
+    best = [
+        name
+        for name, (used, leaked) in reached.items()
+        if not any(
+            u >= used and leak <= leaked and (u, leak) != (used, leaked) for u, leak in reached.values()
+        )
+    ]
+    return sorted(best, key=lambda name: reached[name])
 
 
 def frontiers(findings: Findings, subject: Subject) -> list[Picture]:
@@ -105,7 +118,7 @@ def _mark(
     assert used is not None  # else it is not shown
     utilities = [described(name) for name in row.metrics if described(name).role == "utility"]
     figures = [
-        f"{each.title} {figure(value.mean, each.unit)} {deviation(value.deviation, each.unit)}".rstrip()
+        f"{titled(each, value.mean)} {deviation(value.deviation, each.unit)}".rstrip()
         for each in [*utilities, *leakages]
         if (value := row.metrics.get(each.name)) is not None
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leakrange.metrics.numbers import figure
+from leakrange.metrics.numbers import figure, titled
 from leakrange.report.charts.budgets import budget_axis
 from leakrange.report.charts.definition import BARS, figures, term_of
 from leakrange.report.charts.drawing import Key, Picture, lines, picture, points
@@ -100,8 +100,7 @@ def _point(
         "colour": colours[defence],
         "marker": place[letter],
         "defence": defence,
-        "tip": f"{letter}, {defence}: {served.title} {figure(used.mean, served.unit)}, "
-        f"{metric.title} {figure(leaked(row), metric.unit)}",
+        "tip": f"{letter}, {defence}: {titled(served, used.mean)}, {titled(metric, leaked(row))}",
     }
 
 

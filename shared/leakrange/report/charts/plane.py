@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakrange.metrics.numbers import deviation, figure
+from leakrange.metrics.numbers import deviation, titled
 from leakrange.report.charts.definition import definition_of, figures
 from leakrange.report.charts.drawing import Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.frontier import frontier
 from leakrange.report.charts.leakage import chance_line, chance_note, leakage_axis, utility_axis
 from leakrange.report.findings import Findings, Subject, leak, level, measures, utility, utility_metric
-from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
 
 __all__ = ["planes"]
@@ -107,5 +107,5 @@ def _in_words(row: Summary) -> str:
     for metric, estimate in ((utility_metric(row), utility(row)), (Subject.of(row).metric, leak(row))):
         if metric is not None and estimate is not None:
             spread = deviation(estimate.deviation, metric.unit)
-            parts.append(f"{metric.title} {figure(estimate.mean, metric.unit)} {spread}".rstrip())
+            parts.append(f"{titled(metric, estimate.mean)} {spread}".rstrip())
     return ", ".join(parts)

@@ -23,9 +23,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     data: list[list[Value]] = []
     for defence in findings.defences:
         best = findings.best.get((subject, defence))
-        trials = (
-            [t.views["attributes"] for t in findings.trials(best) if "attributes" in t.views] if best else []
-        )
+        trials = findings.views(best, "attributes")
         if best is None or not trials:
             continue
         judged.append(best)

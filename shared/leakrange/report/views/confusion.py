@@ -19,11 +19,7 @@ LEGIBLE = 12
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
     row = findings.open(subject)
-    matrices = (
-        [np.asarray(t.views["confusion"]) for t in findings.trials(row) if "confusion" in t.views]
-        if row
-        else []
-    )
+    matrices = [np.asarray(each) for each in findings.views(row, "confusion")]
     if row is None or not matrices or len({each.shape for each in matrices}) > 1:
         return None
     counts = sum(matrices[1:], start=matrices[0])

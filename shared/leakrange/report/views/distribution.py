@@ -51,11 +51,10 @@ def distribution(
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
     row = findings.open(subject)
-    trials = findings.trials(row) if row else []
-    samples = [trial.views["distribution"] for trial in trials if "distribution" in trial.views]
+    samples = findings.views(row, "distribution")
     if row is None or not samples or len(set(samples[0]["members"] + samples[0]["others"])) < 2:
         return None
-    note = f"{row.attack} ({row.knowledge}); budget {row.budget}; seed {trials[0].seed}"
+    note = f"{row.attack} ({row.knowledge}); budget {row.budget}; seed {findings.trials(row)[0].seed}"
     return distribution(findings.label(subject), **samples[0], note=note)
 
 

@@ -14,11 +14,10 @@ def _draw(findings: Findings, subject: Subject) -> Panels | None:
     clouds: list[Cloud] = []
     classes: list[int] = []
     for defence in findings.defences:
-        row = findings.best.get((subject, defence))
-        trials = [t for t in findings.trials(row) if "embedding" in t.views] if row else []
-        if not trials:
+        held = findings.views(findings.best.get((subject, defence)), "embedding")
+        if not held:
             continue
-        view = trials[0].views["embedding"]
+        view = held[0]
         classes, colours = view["classes"], [1 + number for number in view["classes"]]
         if "samples" in view and not clouds:
             clouds.append(Cloud("samples as they are", view["samples"], colours))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leakrange.metrics import described
-from leakrange.metrics.numbers import figure
+from leakrange.metrics.numbers import figure, titled
 from leakrange.report.attackers import attackers
 from leakrange.report.charts.definition import definition_of
 from leakrange.report.charts.gallery import StripGallery
@@ -94,10 +94,7 @@ def _beside(row: Summary, trial: TrialResult, subject: Subject) -> str:
 
 def _tips(view: Reconstructions) -> list[str]:
     """For each user the figures of the reconstruction."""
-    texts = [
-        [f"{described(name).title} {figure(value, described(name).unit)}" for value in values]
-        for name, values in view.figures.items()
-    ]
+    texts = [[titled(described(name), value) for value in values] for name, values in view.figures.items()]
     return [
         f"user {place}: {'; '.join(figures)}" for place, figures in enumerate(zip(*texts, strict=True), 1)
     ]

@@ -45,8 +45,7 @@ def curves_of(findings: Findings, subject: Subject) -> Curves:
     cases: Curves = []
     for defence in findings.defences:
         row = findings.best.get((subject, defence))
-        trials = findings.trials(row) if row else []
-        curves = [Curve.model_validate(trial.views["roc"]) for trial in trials if "roc" in trial.views]
+        curves = [Curve.model_validate(each) for each in findings.views(row, "roc")]
         if row and curves:
             cases.append((defence, row, curves))
     return cases

@@ -66,9 +66,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     for row in findings.summaries:
         if Subject.of(row) != subject:
             continue
-        by_trial = [
-            trial.views["substitution"] for trial in findings.trials(row) if "substitution" in trial.views
-        ]
+        by_trial = findings.views(row, "substitution")
         if by_trial and subject.sensitive in by_trial[0]:
             joint = np.mean([np.asarray(each[subject.sensitive]) for each in by_trial], axis=0)
             classes = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
