@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 
 from leakrange.service.app import check_operator
 
-__all__ = ["After", "Identity", "Limit", "Operator"]
+__all__ = ["After", "Identity", "Limit", "Operator", "of_app"]
 
 LONGEST, FORM = 64, r"^[A-Za-z0-9-]+$"
 
@@ -18,6 +18,15 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 """So many entries a page."""
 After = Annotated[str | None, Query(max_length=LONGEST, pattern=FORM)]
 """The last entry of the page before."""
+
+
+def of_app(name: str) -> Any:
+    """Depends on what the application holds under that name: ``Annotated[RunService, of_app("runs")]``."""
+
+    def held(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(held)
 
 
 def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from leakrange.scenario.language import parse
-from leakrange.services.controller.live.boxes import MOST, boxes
+from leakrange.services.controller.live.drawing import MOST, boxes
 from leakrange.services.controller.live.fold import Fold
 from leakrange.services.controller.live.state import WINDOW, Flow
 from leakrange.services.controller.live.tour import tour

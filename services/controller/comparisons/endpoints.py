@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from leakrange.report.comparison import table
 from leakrange.services.controller.comparisons.service import ComparisonService
 from leakrange.services.controller.reading.route import Expensive
-from leakrange.services.controller.requests import FORM, LONGEST
+from leakrange.services.controller.requests import FORM, LONGEST, of_app
 from leakrange.wire.comparison import Comparison
 
 __all__ = ["ComparisonOf", "Runs", "router"]
 
 router = APIRouter(prefix="/v1", tags=["runs"], route_class=Expensive)
 
-
-def _service(request: Request) -> ComparisonService:
-    service: ComparisonService = request.app.state.comparisons
-    return service
-
-
-ComparisonOf = Annotated[ComparisonService, Depends(_service)]
+ComparisonOf = Annotated[ComparisonService, of_app("comparisons")]
 Runs = Annotated[
     list[Annotated[str, Query(max_length=LONGEST, pattern=FORM)]],
     Query(alias="run", max_length=50, default_factory=list),

@@ -13,8 +13,8 @@ from typing import Any
 from leakrange.jobs.step import in_order
 from leakrange.jobs.steps.serve import SERVE
 from leakrange.metrics import described
-from leakrange.metrics.numbers import SPACE, count, duration, figure, percent
-from leakrange.services.controller.live.boxes import Box, boxes
+from leakrange.metrics.numbers import SPACE, count, duration, figure, percent, titled
+from leakrange.services.controller.live.drawing import Box, boxes
 from leakrange.services.controller.live.state import WINDOW, Flow, KindOfWork, MatrixCell, Running, RunState
 
 __all__ = [
@@ -190,12 +190,6 @@ def leaked(cell: MatrixCell, most: Mapping[str, float]) -> float:
     return max(0.0, (cell.reached.mean or 0.0) / greatest) if greatest > 0 else 0.0
 
 
-def _metric_in_words(cell: MatrixCell) -> str:
-    """The metric that an attack reached, in words: "curiosity 93.1 %"."""
-    metric = described(cell.metric)
-    return f"{metric.title} {figure(cell.value, metric.unit)}"
-
-
 def _reached(cells: list[MatrixCell]) -> str:
     ended = sum(cell.state in ENDED for cell in cells)
     best = strongest(cells)
@@ -278,7 +272,7 @@ def _word(states: Set[str]) -> str:
 def _title(cell: MatrixCell) -> str:
     where = f"{cell.attack} ({cell.knowledge}), budget {cell.budget:,}, seed {cell.seed}"
     if cell.state == "done":
-        return f"{where}: {_metric_in_words(cell)}"
+        return f"{where}: {titled(described(cell.metric), cell.value)}"
     return f"{where}: {cell.state}" + (f": {cell.error}" if cell.error else "")
 
 

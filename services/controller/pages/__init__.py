@@ -21,7 +21,6 @@ from leakrange.services.controller.pages import (
     models,
     run,
     run_actions,
-    tour,
     victim,
 )
 from leakrange.services.controller.pages.login import LoginGuesses
@@ -29,7 +28,7 @@ from leakrange.services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
-PAGES = (assets, login, home, tour, run, board, run_actions, editor, compare, models, keys, audits, victim)
+PAGES = (assets, login, home, run, board, run_actions, editor, compare, models, keys, audits, victim)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -14,19 +14,22 @@ from leakrange.report.comparison import LETTERS
 from leakrange.services.controller.comparisons.endpoints import ComparisonOf, Runs
 from leakrange.services.controller.pages.rendering import show
 from leakrange.services.controller.reading.route import Expensive
+from leakrange.services.controller.requests import of_app
 from leakrange.services.controller.runs.reader import RunReader
 from leakrange.services.controller.visitors import Reading
 from leakrange.wire.comparison import Change
 
 router = APIRouter(include_in_schema=False, route_class=Expensive)
+ReaderOf = Annotated[RunReader, of_app("runs")]
 OFFERED = 50
 """The number of newest runs that can be chosen."""
 
 
 @router.get("/compare")
-async def compare(request: Request, visitor: Reading, service: ComparisonOf, run: Runs) -> Response:
+async def compare(
+    request: Request, visitor: Reading, service: ComparisonOf, runs: ReaderOf, run: Runs
+) -> Response:
     """What differs between the runs that are named; with fewer than two, which there are."""
-    runs: RunReader = request.app.state.runs
     offered = (await runs.page(OFFERED, None)).runs
     chosen = list(dict.fromkeys(run))
     values: dict[str, Any] = {

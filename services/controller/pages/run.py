@@ -11,18 +11,17 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from leakrange.services.controller.live.boxes import boxes
-from leakrange.services.controller.live.drawing import drawings
+from leakrange.services.controller.live.drawing import boxes, drawings
 from leakrange.services.controller.live.service import LiveMoment, LiveService
 from leakrange.services.controller.live.state import LiveAccount, RunState
 from leakrange.services.controller.live.tour import tour
 from leakrange.services.controller.live.view import LiveView, groups, lasting, side, under_way, works
 from leakrange.services.controller.pages.rendering import fragment, part, show
+from leakrange.services.controller.pages.run_actions import RunsOf
 from leakrange.services.controller.reading.process import ReadingProcess
-from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.requests import Identity, of_app
 from leakrange.services.controller.runs.endpoints import Seat
-from leakrange.services.controller.runs.service import RunService
-from leakrange.services.controller.visitors import Reading, Visitor
+from leakrange.services.controller.visitors import Reading
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import Conflict
 from leakrange.wire.runs import RunView
@@ -31,18 +30,11 @@ router = APIRouter(include_in_schema=False)
 PARTS = ("said", "kinds", "running", "messages")
 KEYS = ("keys-users", "keys-attackers")
 """The parts of the page that are exchanged as a whole."""
+Live = Annotated[LiveService, of_app("live")]
+ReadingOf = Annotated[ReadingProcess, of_app("reading")]
 
 
-def _live(request: Request) -> LiveService:
-    service: LiveService = request.app.state.live
-    return service
-
-
-Live = Annotated[LiveService, Depends(_live)]
-
-
-async def _seen(request: Request, run: Identity) -> RunView:
-    runs: RunService = request.app.state.runs
+async def _seen(runs: RunsOf, run: Identity) -> RunView:
     return await runs.view(run)
 
 
@@ -50,9 +42,11 @@ Seen = Annotated[RunView, Depends(_seen)]
 
 
 @router.get("/runs/{run}")
-async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
+async def page(
+    request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live, reading: ReadingOf
+) -> Response:
     """The picture as it is now; a script keeps it so."""
-    answer = await _sentences(request, visitor, run) if seen.state in FINAL else []
+    answer = await reading.sentences(run, visitor) if seen.state in FINAL else []
     values: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer, "final": FINAL}
     try:
         return await live.drawn(
@@ -63,19 +57,16 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
 
 
 @router.get("/runs/{run}/found")
-async def found(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
+async def found(
+    request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live, reading: ReadingOf
+) -> Response:
     """What the run found so far, in the sentences of its report, and what can be done with it: a part of the
     page, which its script reads anew while the run goes on. Without sentences until a trial has a result."""
-    answer = await _sentences(request, visitor, run) if seen.trials.done else []
+    answer = await reading.sentences(run, visitor) if seen.trials.done else []
     values: dict[str, Any] = {"run": seen, "answer": answer, "final": FINAL, "state": None}
     with suppress(Conflict):  # of another version: it has no picture
         values["state"] = (await live.moment(run)).state
     return HTMLResponse(fragment(request, "run_found.html.j2", visitor=visitor, **values))
-
-
-async def _sentences(request: Request, visitor: Visitor, run: str) -> list[str]:
-    reading: ReadingProcess = request.app.state.reading
-    return await reading.sentences(run, visitor)
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Seat])

@@ -12,9 +12,11 @@ from fastapi.responses import HTMLResponse
 from leakrange.defences.chain import STAGES
 from leakrange.scenario.shipped import shipped
 from leakrange.services.controller.pages.rendering import fragment, see_other, show
+from leakrange.services.controller.pages.run_actions import RunsOf
 from leakrange.services.controller.requests import FORM, LONGEST
 from leakrange.services.controller.runs.service import RunService
-from leakrange.services.controller.victim.service import SCENARIO, VictimService
+from leakrange.services.controller.victim.endpoints import VictimOf
+from leakrange.services.controller.victim.service import SCENARIO
 from leakrange.services.controller.visitors import Acting, Reading
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.runs import RunView
@@ -29,36 +31,38 @@ RECENT = 20
 
 
 @router.get("/victim")
-async def newest(request: Request, visitor: Reading, data: Data = None) -> Response:
+async def newest(
+    request: Request, visitor: Reading, service: VictimOf, runs: RunsOf, data: Data = None
+) -> Response:
     """The newest run that has honest, curious and vicious providers; without one, how to get it."""
-    service: VictimService = request.app.state.victim
     view = await service.view(begin=True)
     if view.run is None:
-        coming = await _coming(request.app.state.runs)
+        coming = await _coming(runs)
         return show(request, "victim_none.html.j2", visitor=visitor, coming=coming, scenario=SCENARIO)
     return _page(request, visitor, view, data)
 
 
 @router.post("/victim/start", dependencies=[Acting])
-async def start(request: Request) -> Response:
+async def start(service: RunsOf) -> Response:
     """Start the scenario that is made to be tried, unless it is under way."""
-    service: RunService = request.app.state.runs
     if await _coming(service) is None:
         await service.start(shipped()[SCENARIO].text.encode())
     return see_other("/victim")
 
 
 @router.get("/victim/{run}")
-async def of_run(request: Request, visitor: Reading, run: Run, data: Data = None) -> Response:
+async def of_run(
+    request: Request, visitor: Reading, service: VictimOf, run: Run, data: Data = None
+) -> Response:
     """What can be tried of one run."""
-    service: VictimService = request.app.state.victim
     return _page(request, visitor, await service.view(run, begin=True), data)
 
 
 @router.get("/victim/{run}/ready")
-async def ready(request: Request, visitor: Reading, run: Run, data: Data = None) -> Response:
+async def ready(
+    request: Request, visitor: Reading, service: VictimOf, run: Run, data: Data = None
+) -> Response:
     """Whether the models stand: a line that asks again until they do."""
-    service: VictimService = request.app.state.victim
     view = await service.view(run, begin=True)
     chosen = _chosen(view, data)
     return HTMLResponse(fragment(request, "victim_ready.html.j2", visitor=visitor, view=view, chosen=chosen))
@@ -68,6 +72,7 @@ async def ready(request: Request, visitor: Reading, run: Run, data: Data = None)
 async def attempt(
     request: Request,
     visitor: Reading,
+    service: VictimOf,
     run: Run,
     data: Annotated[str, Form(max_length=128)],
     place: Annotated[int | None, Form(ge=0, le=10_000)] = None,
@@ -78,7 +83,6 @@ async def attempt(
     without scripts."""
     if place is None and not drawing:
         raise InvalidInput("nothing is drawn yet", hint="draw a digit, or pick one that is ready")
-    service: VictimService = request.app.state.victim
     tried = await service.tried(
         Try(
             run=run,

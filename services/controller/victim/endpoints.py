@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
-from leakrange.services.controller.requests import FORM, LONGEST
+from leakrange.services.controller.requests import FORM, LONGEST, of_app
 from leakrange.services.controller.victim.service import VictimService
 from leakrange.wire.trying import Tried, Try, TryView
 
+__all__ = ["VictimOf", "router"]
+
 router = APIRouter(prefix="/v1/try", tags=["try"])
 
-
-def _service(request: Request) -> VictimService:
-    service: VictimService = request.app.state.victim
-    return service
-
-
-Service = Annotated[VictimService, Depends(_service)]
+VictimOf = Annotated[VictimService, of_app("victim")]
 Chosen = Annotated[str | None, Query(max_length=LONGEST, pattern=FORM)]
 
 
 @router.get("")
-async def view(service: Service, run: Chosen = None) -> TryView:
+async def view(service: VictimOf, run: Chosen = None) -> TryView:
     """What can be tried: the ready samples of a run (by default the newest with honest, curious and vicious
     providers), its defences, and how many samples are left today. ``run`` is null where nothing is trained
     that could be tried."""
@@ -31,7 +27,7 @@ async def view(service: Service, run: Chosen = None) -> TryView:
 
 
 @router.post("")
-async def attempt(body: Try, service: Service) -> Tried:
+async def attempt(body: Try, service: VictimOf) -> Tried:
     """Release one sample to every provider under every defence of a run, as a user's device does, and tell
     what each of them made of it.
 

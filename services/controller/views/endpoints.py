@@ -6,7 +6,7 @@ import asyncio
 import base64
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
 from leakrange.report.as_data import as_data, picture_data
 from leakrange.report.charts.gallery import StripGallery
@@ -16,7 +16,7 @@ from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import policy
 from leakrange.scenario.results import RunResults
 from leakrange.services.controller.reading.route import Expensive
-from leakrange.services.controller.requests import Identity
+from leakrange.services.controller.requests import Identity, of_app
 from leakrange.services.controller.views.service import ViewService
 from leakrange.wire.errors import NotAcceptable, NotFound
 from leakrange.wire.views import PictureView, RunViews
@@ -27,13 +27,7 @@ router = APIRouter(prefix="/v1/runs", tags=["views"], route_class=Expensive)
 MOST_NAMES = 200
 _OF_REPORT = {"Content-Security-Policy": f"{policy(SCRIPT)}; frame-ancestors 'none'"}
 
-
-def _views(request: Request) -> ViewService:
-    service: ViewService = request.app.state.views
-    return service
-
-
-ViewsOf = Annotated[ViewService, Depends(_views)]
+ViewsOf = Annotated[ViewService, of_app("views")]
 Names = Annotated[list[str], Query(default_factory=list, max_length=MOST_NAMES)]
 
 
