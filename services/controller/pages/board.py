@@ -12,9 +12,10 @@ from fastapi.responses import HTMLResponse
 from leakrange.metrics import described
 from leakrange.report.as_data import theme
 from leakrange.report.charts.drawing import Chart
-from leakrange.report.charts.gallery import StripGallery, tile_of
+from leakrange.report.charts.gallery import tile_of
 from leakrange.report.charts.picture import Picture
 from leakrange.report.narrowed import Narrowing
+from leakrange.report.rendering import FOLD_AFTER
 from leakrange.services.controller.pages.assets import CHARTS, address
 from leakrange.services.controller.pages.rendering import fragment, show
 from leakrange.services.controller.reading.route import Expensive
@@ -24,8 +25,6 @@ from leakrange.services.controller.views.service import Held
 from leakrange.services.controller.visitors import Reading, Visitor
 
 router = APIRouter(include_in_schema=False, route_class=Expensive)
-FOLD_AFTER = 12
-"""The number of charts of a group that are open; the rest fold away."""
 ROWS = 500
 """The number of rows of a chart's data that are shown; the file has all."""
 
@@ -95,7 +94,6 @@ def _values(held: Held, run: str, narrow: Narrowing) -> dict[str, Any]:
         "box": _box,
         "described": described,
         "tile_of": tile_of,
-        "is_gallery": lambda picture: isinstance(picture, StripGallery),
         "runtime": address(CHARTS),
         "theme": {placeholder: f"var({paint.variable})" for placeholder, paint in theme().items()},
         "fold_after": FOLD_AFTER,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
-from leakrange.report.as_data import as_data, picture_data
+from leakrange.report.as_data import as_data
 from leakrange.report.charts.gallery import StripGallery
 from leakrange.report.charts.standalone import standalone
 from leakrange.report.narrowed import Narrowing
@@ -53,7 +53,8 @@ async def views(run: Identity, service: ViewsOf, narrow: Narrow) -> RunViews:
 @router.get("/{run}/views/{view}")
 async def view(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> PictureView:
     """One chart with all of its data as a table."""
-    return await asyncio.to_thread(picture_data, await service.picture(run, view, narrow))
+    chart = await service.picture(run, view, narrow)
+    return await asyncio.to_thread(chart.data, table=True)
 
 
 def _file(media_type: str) -> dict[int | str, dict[str, object]]:

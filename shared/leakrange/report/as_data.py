@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from leakrange.report.charts.drawing import Chart
-from leakrange.report.charts.gallery import StripGallery
-from leakrange.report.charts.picture import Picture
 from leakrange.report.charts.svg import PLACEHOLDERS
 from leakrange.report.contents import Contents
 from leakrange.report.rendering import style
 from leakrange.report.sections import Section
-from leakrange.wire.views import GroupView, Paint, PictureView, RunViews, SectionView
+from leakrange.wire.views import GroupView, Paint, RunViews, SectionView
 
-__all__ = ["as_data", "picture_data", "theme"]
+__all__ = ["as_data", "theme"]
 
 
 def as_data(contents: Contents) -> RunViews:
@@ -42,33 +39,10 @@ def _section(section: Section) -> SectionView:
         notes=section.notes,
         keys=section.keys,
         groups=[
-            GroupView(heading=group.heading, pictures=[_picture(each) for each in group.pictures])
+            GroupView(heading=group.heading, pictures=[each.data() for each in group.pictures])
             for group in section.groups
         ],
     )
-
-
-def picture_data(picture: Picture) -> PictureView:
-    """One chart with its table."""
-    return _picture(picture).model_copy(update={"table": picture.table})
-
-
-def _picture(picture: Picture) -> PictureView:
-    view = PictureView(
-        name=picture.name,
-        title=picture.title,
-        label=picture.label,
-        note=picture.note,
-        kind="svg",
-        keys=list(picture.keys),
-        definition=picture.definition,
-        rows=len(picture.table.rows),
-    )
-    if isinstance(picture, Chart):
-        return view.model_copy(update={"kind": "vega-lite", "specification": picture.specification})
-    if isinstance(picture, StripGallery):
-        return view.model_copy(update={"kind": "gallery", "strips": list(picture.strips)})
-    return view.model_copy(update={"svg": picture.svg})
 
 
 @cache

@@ -15,7 +15,7 @@ from leakrange.metrics import Metric, OverSeeds, described
 from leakrange.metrics.differences import difference_of_means
 from leakrange.metrics.intervals import summarise
 from leakrange.metrics.numbers import count
-from leakrange.report.as_data import picture_data, theme
+from leakrange.report.as_data import theme
 from leakrange.report.charts.overlaid import overlaid
 from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings, utility_metric
@@ -58,7 +58,7 @@ def compared(runs: Sequence[Findings], pictures: Sequence[Picture]) -> Compariso
         ],
         cells=cells,
         notes=list(_notes(runs, cells)),
-        charts=[picture_data(picture) for picture in pictures],
+        charts=[picture.data(table=True) for picture in pictures],
         theme=theme(),
     )
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import numbers
 
-__all__ = ["page", "policy", "style"]
+__all__ = ["FOLD_AFTER", "page", "policy", "style"]
 
 FOLD_AFTER = 12
 """The number of a group's charts that are open; the rest fold away."""

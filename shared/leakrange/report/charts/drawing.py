@@ -83,11 +83,15 @@ class Chart(Picture):
     specification: dict[str, Any]
     size: tuple[int, int]
     """Width and height in pixels, margins included; approximate for panels."""
+    kind = "vega-lite"
 
     @cached_property
     def svg(self) -> str:
         """The chart as an SVG element for a page."""
         return draw(self.specification, self.label)
+
+    def _drawn_from(self) -> dict[str, Any]:
+        return {"specification": self.specification}
 
 
 def picture(

@@ -7,6 +7,7 @@ import struct
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from leakrange.report.charts.picture import Picture
 from leakrange.wire.views import Strip
@@ -43,6 +44,10 @@ class StripGallery(Picture):
     """Strips in the order from the top."""
 
     strips: tuple[Strip, ...]
+    kind = "gallery"
+
+    def _drawn_from(self) -> dict[str, Any]:
+        return {"strips": list(self.strips)}
 
     @cached_property
     def svg(self) -> str:
