@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.naming import Names
-from leakrange.scenario.outline import outline
 from leakrange.scenario.shipped import shipped
-from leakrange.scenario.yaml_source import MAX_BYTES
+from leakrange.scenario.yaml_source import MAX_BYTES, read
 from leakrange.services.controller.pages.rendering import fragment, see_other, show
 from leakrange.services.controller.requests import FORM, LONGEST
 from leakrange.services.controller.runs.service import RunService
@@ -153,8 +153,7 @@ def _line_of(text: str, key: str) -> int:
 @cache
 def _data() -> dict[str, list[str]]:
     """The data sets that each ready scenario wants."""
-    data_sets = {}
-    for name, one in shipped().items():
-        read = outline(one.text)
-        data_sets[name] = list(dict.fromkeys(Names(read.root, read.anchors).labels().values()))
-    return data_sets
+    return {
+        name: list(dict.fromkeys(Names(read(one.text, Mistakes()).value).labels().values()))
+        for name, one in shipped().items()
+    }

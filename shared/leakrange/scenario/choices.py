@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from leakrange.scenario.outline import CURSOR, List, Node, Scalar, entries, resolved
+from leakrange.scenario.unfinished import CURSOR, entries
 
 __all__ = ["Alternatives", "Place", "Schema", "allowed_at", "flat", "objects", "property_of", "summary"]
 
@@ -16,18 +16,18 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The alternatives that are left at a place, given what is written there and around it; ``node`` is what
+    """The alternatives that are left at a place, given what is written there and around it; ``value`` is what
     is there."""
 
     alternatives: list[Schema]
-    node: Node | None
+    value: Any
 
 
-def allowed_at(schema: Schema, root: Node | None, anchors: dict[str, Node], place: Place) -> Alternatives:
-    """The alternatives at ``place``."""
-    chosen = Alternatives(list(flat(schema, schema)), root)
+def allowed_at(schema: Schema, document: Any, place: Place) -> Alternatives:
+    """The alternatives at ``place`` of a document of plain values."""
+    chosen = Alternatives(list(flat(schema, schema)), document)
     for step in place:
-        chosen = _down(schema, chosen, step, anchors)
+        chosen = _down(schema, chosen, step)
     return chosen
 
 
@@ -45,42 +45,39 @@ def flat(schema: Schema, part: Schema) -> Iterator[Schema]:
         yield part
 
 
-def _down(schema: Schema, chosen: Alternatives, step: str | int, anchors: dict[str, Node]) -> Alternatives:
-    """Take one step along a place, in the schema and in the text at once."""
-    below: Node | None
+def _down(schema: Schema, chosen: Alternatives, step: str | int) -> Alternatives:
+    """Take one step along a place, in the schema and in the document at once."""
+    below: Any
     if isinstance(step, int):
         parts = [each["items"] for each in chosen.alternatives if "items" in each]
-        items = chosen.node.items if isinstance(chosen.node, List) else []
+        items = chosen.value if isinstance(chosen.value, list) else []
         below = items[step] if step < len(items) else None
     else:
-        properties = (property_of(each, step) for each in objects(chosen, anchors))
+        properties = (property_of(each, step) for each in objects(chosen))
         parts = [part for part in properties if part is not None]
-        below = entries(chosen.node, anchors).get(step)
-    return Alternatives(
-        _distinct(each for part in parts for each in flat(schema, part)), resolved(below, anchors)
-    )
+        below = entries(chosen.value).get(step)
+    return Alternatives(_distinct(each for part in parts for each in flat(schema, part)), below)
 
 
-def objects(chosen: Alternatives, anchors: dict[str, Node]) -> list[Schema]:
+def objects(chosen: Alternatives) -> list[Schema]:
     """Return the alternatives that are objects and agree with the written keys and constant values; all
     objects if none does."""
-    given = {key: resolved(value, anchors) for key, value in entries(chosen.node, anchors).items()}
-    given.pop(CURSOR, None)
+    given = [(key, value) for key, value in entries(chosen.value).items() if key != CURSOR]
     every = [each for each in chosen.alternatives if each.get("type") == "object"]
-    fit = [each for each in every if all(_agrees(each, *pair) for pair in given.items())]
-    return fit or [each for each in every if all(_constant(each, *pair) for pair in given.items())] or every
+    fit = [each for each in every if all(_agrees(each, *pair) for pair in given)]
+    return fit or [each for each in every if all(_constant(each, *pair) for pair in given)] or every
 
 
-def _agrees(schema: Schema, key: str, value: Node | None) -> bool:
+def _agrees(schema: Schema, key: str, value: Any) -> bool:
     return property_of(schema, key) is not None and _constant(schema, key, value)
 
 
-def _constant(schema: Schema, key: str, value: Node | None) -> bool:
+def _constant(schema: Schema, key: str, value: Any) -> bool:
     """Whether the value is the one that the schema wants there, or not yet written."""
     wanted = schema.get("properties", {}).get(key, {})
-    if not isinstance(value, Scalar) or value.text in (CURSOR, "", "null"):
+    if isinstance(value, dict | list) or value in (CURSOR, "", None):
         return True
-    return bool(wanted.get("type") != "null" and wanted.get("const", value.text) == value.text)
+    return bool(wanted.get("type") != "null" and wanted.get("const", value) == value)
 
 
 def property_of(schema: Schema, key: str) -> Schema | None:

@@ -25,18 +25,8 @@ from leakrange.scenario.choices import (
     summary,
 )
 from leakrange.scenario.naming import Names, note_of
-from leakrange.scenario.outline import (
-    CURSOR,
-    Alias,
-    DocumentOutline,
-    List,
-    Map,
-    Node,
-    Scalar,
-    outline,
-    resolved,
-)
 from leakrange.scenario.schema import scenario_schema
+from leakrange.scenario.unfinished import CURSOR, Unfinished, entries, read_unfinished
 from leakrange.scenario.yaml_source import MAX_BYTES
 
 __all__ = ["Completion", "Proposal", "complete"]
@@ -87,10 +77,11 @@ def complete(text: str, line: int, column: int) -> Completion:
     beside = beside or re.match(r"[ \t]*($|\r|[,\]}#:])", here[end:]) is None
     if beside or len(text) > MAX_BYTES:
         return place  # beside what stands there already, nothing more can stand
-    lines[row] = here[:start] + CURSOR + here[end:]
     colon = re.match(r"[ \t]*:(?=\s|$)", here[end:]) is not None
-    above = "\n".join([*lines[:row], here[:start]])
-    proposals = _Proposals(outline("\n".join(lines)), above, colon=colon).at_cursor()
+    alone = not here[:start].strip(" \t")
+    # What stands alone on its line can be a key, which is none in YAML without its colon.
+    lines[row] = here[:start] + CURSOR + (":" if alone and not colon else "") + here[end:]
+    proposals = _Proposals(read_unfinished("\n".join(lines)), alone=alone, colon=colon).at_cursor()
     return place.model_copy(update={"proposals": _matching(proposals, here[start:at])})
 
 
@@ -123,39 +114,38 @@ def _schema() -> Schema:
 
 
 class _Proposals:
-    """Proposals for the cursor of one text. ``above`` is the text before the word; ``colon`` tells whether
-    one follows the word."""
+    """Proposals for the cursor of one text. ``alone`` tells whether nothing stands before the word on its
+    line, ``colon`` whether one follows it."""
 
-    def __init__(self, text: DocumentOutline, above: str, *, colon: bool) -> None:
-        self.root, self.anchors, self.alone = text.root, text.anchors, text.alone
-        self.names = Names(text.root, text.anchors)
-        self.above, self.colon = above, colon
+    def __init__(self, text: Unfinished, *, alone: bool, colon: bool) -> None:
+        self.source, self.anchors = text.source, text.anchors
+        self.names = Names(text.source.value)
+        self.alone, self.colon = alone, colon
 
     def at_cursor(self) -> Iterator[Proposal]:
-        where = _cursor(self.root, ())
+        for name in self.anchors or ():
+            yield Proposal(insert=name, label=name, kind="anchor", note="what that anchor stands for")
+        where = _cursor(self.source.value, ())
         if where is None:
             return
         role, place = where
-        begins = self.alone and (not place or isinstance(place[-1], str))
-        if role == "alias":
-            for name in self.anchors:
-                if name and re.search(rf"&{re.escape(name)}(?![^\s,\[\]{{}}])", self.above):
-                    yield Proposal(insert=name, label=name, kind="anchor", note="what that anchor stands for")
-        elif role == "key" or (begins and objects(self._allowed(place), self.anchors)):
-            yield from self._keys(place)
+        chosen = allowed_at(_schema(), self.source.value, place)
+        if self.alone and not self.colon and chosen.value == {CURSOR: None}:
+            # The colon is not the writer's: the word may be a value as well.
+            listed = bool(place) and isinstance(place[-1], int)
+            role = "key" if objects(chosen) and not listed else "value"
+        if role == "key":
+            yield from self._keys(place, chosen)
         elif place:
-            yield from self._values(place)
+            yield from self._values(place, chosen.alternatives)
 
-    def _allowed(self, place: Place) -> Alternatives:
-        return allowed_at(_schema(), self.root, self.anchors, place)
-
-    def _keys(self, place: Place) -> Iterator[Proposal]:
+    def _keys(self, place: Place, chosen: Alternatives) -> Iterator[Proposal]:
         """Propose the keys that all matching alternatives have, else those that tell them apart; without
         those already written."""
-        chosen = self._allowed(place)
-        alternatives = [each for each in objects(chosen, self.anchors) if each.get("properties")]
-        mapping = resolved(chosen.node, self.anchors)
-        there = {key for key, _ in mapping.pairs} if isinstance(mapping, Map) else set()
+        alternatives = [each for each in objects(chosen) if each.get("properties")]
+        keys, begin = self.source.keys, self.source.values[place]
+        # What a mapping merges stands above it, and can be written anew.
+        there = {key for key in entries(chosen.value) if keys[(*place, key)] >= begin}
         every = dict.fromkeys(key for each in alternatives for key in _needed_first(each))
         common = [key for key in every if all(key in each["properties"] for each in alternatives)]
         for key in common or every:
@@ -177,8 +167,7 @@ class _Proposals:
     def _key(self, key: str, note: str) -> Proposal:
         return Proposal(insert=key if self.colon else f"{key}: ", label=key, kind="key", note=note)
 
-    def _values(self, place: Place) -> Iterator[Proposal]:
-        alternatives = self._allowed(place).alternatives
+    def _values(self, place: Place, alternatives: list[Schema]) -> Iterator[Proposal]:
         single = [each for each in alternatives if each.get("type") not in ("array", "object")]
         if single:
             yield from self._single(place, single)
@@ -222,20 +211,16 @@ def _listed(schema: Schema) -> list[str]:
     return [str(each).lower() if isinstance(each, bool) else str(each) for each in values if each is not None]
 
 
-def _cursor(node: Node | None, place: Place) -> tuple[Literal["key", "value", "alias"], Place] | None:
+def _cursor(value: Any, place: Place) -> tuple[Literal["key", "value"], Place] | None:
     """The role of the word at the cursor, and the place of the mapping that it is a key of, or its own."""
-    if isinstance(node, Scalar):
-        return ("value", place) if node.text == CURSOR and not node.quoted else None
-    if isinstance(node, Alias):
-        return ("alias", place) if node.name == CURSOR else None
-    if isinstance(node, Map):
-        for key, value in node.pairs:
-            if key == CURSOR:
-                return "key", place
-            if (role := _cursor(value, (*place, key))) is not None:
-                return role
-    if isinstance(node, List):
-        for index, item in enumerate(node.items):
-            if (role := _cursor(item, (*place, index))) is not None:
-                return role
+    if value == CURSOR:
+        return "value", place
+    if isinstance(value, dict) and CURSOR in value:
+        return "key", place
+    parts: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, part in parts:
+        if (role := _cursor(part, (*place, step))) is not None:
+            return role
     return None

@@ -12,7 +12,7 @@ from leakrange.defences.chain import STAGES
 from leakrange.scenario import registered
 from leakrange.scenario.choices import Place
 from leakrange.scenario.document import NAME
-from leakrange.scenario.outline import CURSOR, List, Node, Scalar, entries, resolved
+from leakrange.scenario.unfinished import CURSOR, entries
 
 __all__ = ["ATTRIBUTES", "Names", "note_of"]
 
@@ -56,11 +56,10 @@ def _first(text: str) -> str:
 
 
 class Names:
-    """Names in one text."""
+    """Names in one document of plain values."""
 
-    def __init__(self, root: Node | None, anchors: dict[str, Node]) -> None:
-        self.anchors = anchors
-        self.sections = {name: resolved(node, anchors) for name, node in entries(root, anchors).items()}
+    def __init__(self, document: Any) -> None:
+        self.sections = entries(document)
 
     def at(self, place: Place) -> tuple[str, Mapping[str, str]] | None:
         """Return the names for a place with the meaning of each, and their kind of proposal; None if the
@@ -72,7 +71,7 @@ class Names:
             return "data set", {label: name for label, name in self.labels().items() if label != name}
         if section == "attacks" and place[2:3] == ("providers",):
             return "party", {
-                name: self.text(node, "behaviour") or "honest" for name, node in self.of("providers")
+                name: self.text(spec, "behaviour") or "honest" for name, spec in self.of("providers")
             }
         if place[-2:] == ("net", "name") or (inside and field == "net"):
             return "net", {name: _first(net.summary) for name, net in registered.nets().items()}
@@ -80,33 +79,31 @@ class Names:
             return "attribute", self.attributes(place, field)
         return None
 
-    def of(self, section: str) -> list[tuple[str, Node | None]]:
+    def of(self, section: str) -> list[tuple[str, Any]]:
         """Return the entries of a section that have a valid name."""
-        named = entries(self.sections.get(section), self.anchors)
-        return [(name, node) for name, node in named.items() if re.fullmatch(NAME, name)]
+        named = entries(self.sections.get(section))
+        return [(name, spec) for name, spec in named.items() if re.fullmatch(NAME, name)]
 
-    def text(self, node: Node | None, key: str) -> str | None:
-        """The plain value that a mapping holds under a key."""
-        value = resolved(entries(node, self.anchors).get(key), self.anchors)
-        return value.text if isinstance(value, Scalar) and value.text != CURSOR else None
+    def text(self, spec: Any, key: str) -> str | None:
+        """The text that a mapping holds under a key."""
+        value = entries(spec).get(key)
+        return value if isinstance(value, str) and value != CURSOR else None
 
     def labels(self) -> dict[str, str]:
         """Return the data sets by label; a single one by its own name."""
-        node = self.sections.get("data")
-        if isinstance(node, Scalar):
-            return {node.text: node.text}
-        if name := self.text(node, "name"):
+        data = self.sections.get("data")
+        if isinstance(data, str):
+            return {data: data}
+        if name := self.text(data, "name"):
             return {name: name}
-        labels = {}
-        for label, spec in self.of("data"):
-            whole = resolved(spec, self.anchors)
-            named = whole.text if isinstance(whole, Scalar) else self.text(whole, "name")
-            labels[label] = named or ""
-        return labels
+        return {
+            label: spec if isinstance(spec, str) else self.text(spec, "name") or ""
+            for label, spec in self.of("data")
+        }
 
     def attributes(self, place: Place, field: str) -> dict[str, str]:
         """The attributes that are meant at a place of a provider, an attack or a defence."""
-        around = entries(self.sections.get(str(place[0])), self.anchors).get(str(place[1]))
+        around = entries(self.sections.get(str(place[0]))).get(str(place[1]))
         notes: dict[str, str] = {}
         for name in self._data_of(place[0], around):
             entry = datasets.get(name)
@@ -115,16 +112,15 @@ class Names:
         asked = self.text(around, "target") if field == "sensitive" else None
         return {name: note for name, note in notes.items() if name != asked}
 
-    def _data_of(self, section: Any, around: Node | None) -> Iterable[str]:
+    def _data_of(self, section: Any, around: Any) -> Iterable[str]:
         labels = self.labels()
         if section == "providers":
             label = self.text(around, "data")
             return [labels[label]] if label in labels else labels.values()
         if section == "attacks":
-            named = resolved(entries(around, self.anchors).get("providers"), self.anchors)
-            listed = named.items if isinstance(named, List) else [named]
-            tried = {node.text for node in listed if isinstance(node, Scalar)}
-            used = [self.text(node, "data") for name, node in self.of("providers") if name in tried]
+            named = entries(around).get("providers")
+            tried = named if isinstance(named, list) else [named]
+            used = [self.text(spec, "data") for name, spec in self.of("providers") if name in tried]
             return [labels[label] for label in used if label in labels] or labels.values()
         return labels.values()
 

@@ -16,7 +16,7 @@ import yaml
 
 from leakrange.scenario.mistakes import Mark, Mistakes, Path
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "Source", "read"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "Composer", "Source", "read", "values_of"]
 
 MAX_BYTES = 200_000
 MAX_DEPTH = 24
@@ -25,10 +25,37 @@ PLAIN = "tag:yaml.org,2002:"
 KINDS = {"str": "text", "bool": "true or false", "int": "whole number", "float": "number"}
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2 (JSON schema), of which only the composer is used."""
+class Composer(yaml.SafeLoader):
+    """SafeLoader with the scalars of YAML 1.2 (JSON schema), of which only the composer is used.
+
+    It refuses what is nested too deep before anything recursive sees it.
+    """
 
     yaml_implicit_resolvers: dict[Any, Any] = {}
+
+    def __init__(self, text: str, mistakes: Mistakes) -> None:
+        super().__init__(text)
+        self.mistakes = mistakes
+        self.depth = self.nodes = 0
+
+    def next_event(self) -> yaml.NodeEvent:
+        """Return the event that the next node begins with, without taking it."""
+        event: yaml.NodeEvent = self.peek_event()  # type: ignore[no-untyped-call]
+        return event
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Take the events of the next node. Raises `InvalidScenario` if it is too deep, or one too many."""
+        event = self.next_event()
+        deeper = isinstance(event, yaml.CollectionStartEvent)
+        self.depth += deeper
+        self.nodes += 1
+        if self.depth > MAX_DEPTH:
+            self.mistakes.refuse((), f"nested deeper than {MAX_DEPTH} levels", mark=_mark(event))
+        if self.nodes > 2 * MAX_VALUES:  # a key is a node as well
+            self.mistakes.refuse((), f"a scenario may hold {MAX_VALUES} values", mark=_mark(event))
+        node = super().compose_node(parent, index)
+        self.depth -= deeper
+        return node
 
 
 for _kind, _pattern, _first in (
@@ -38,7 +65,7 @@ for _kind, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("merge", r"<<", "<"),
 ):
-    _Loader.add_implicit_resolver(f"{PLAIN}{_kind}", re.compile(rf"^(?:{_pattern})$"), list(_first))
+    Composer.add_implicit_resolver(f"{PLAIN}{_kind}", re.compile(rf"^(?:{_pattern})$"), list(_first))
 
 
 @dataclass
@@ -84,13 +111,10 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source:
         # JSON may be indented by tabs, YAML may not.
         text = re.sub(r"(?m)^\t+", lambda tabs: " " * len(tabs[0]), text)
     try:
-        _measure(text, mistakes)
-        node = _Loader(text).get_single_node()
+        node = Composer(text, mistakes).get_single_node()
         if node is None:
             mistakes.refuse((), "the scenario is empty", mark=(1, 1))
-        reader = _Reader(mistakes)
-        reader.source.value = reader.value(node, ())
-        return reader.source
+        return values_of(node, mistakes)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else None
@@ -102,18 +126,12 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source:
         mistakes.refuse((), "control characters cannot stand in a scenario", mark=place)
 
 
-def _measure(text: str, mistakes: Mistakes) -> None:
-    """Refuse deep nesting before anything recursive sees it."""
-    depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
-        if number > 2 * MAX_VALUES:
-            mistakes.refuse((), f"a scenario may hold {MAX_VALUES} values", mark=_mark(event))
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mistakes.refuse((), f"nested deeper than {MAX_DEPTH} levels", mark=_mark(event))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+def values_of(node: yaml.Node, mistakes: Mistakes) -> Source:
+    """Return the values of a composed document, aliases followed and merges made; every mistake goes into
+    ``mistakes``. Raises `InvalidScenario` if they are too many or too deep."""
+    reader = _Reader(mistakes)
+    reader.source.value = reader.value(node, ())
+    return reader.source
 
 
 def _mark(part: yaml.Node | yaml.Event) -> Mark:
