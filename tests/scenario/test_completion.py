@@ -121,6 +121,7 @@ def test_a_key_gets_its_colon_once_and_replaces_the_whole_word() -> None:
     "text",
     [
         "name: |",
+        "description: |",
         "# data: |",
         "name: demo\n  |",
         "description: >\n  words |\nname: x",

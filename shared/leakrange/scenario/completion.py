@@ -24,16 +24,13 @@ from leakrange.scenario.choices import (
     property_of,
     summary,
 )
-from leakrange.scenario.naming import Names, note_of
+from leakrange.scenario.naming import Kind, Names, note_of
 from leakrange.scenario.schema import scenario_schema
 from leakrange.scenario.unfinished import CURSOR, Unfinished, entries, read_unfinished
 from leakrange.scenario.yaml_source import MAX_BYTES
 
 __all__ = ["Completion", "Proposal", "complete"]
 
-Kind = Literal[
-    "key", "value", "data set", "attribute", "behaviour", "attack", "defence", "net", "party", "anchor"
-]
 MOST = 200
 
 
@@ -185,15 +182,15 @@ class _Proposals:
         text = any(each.get("type") == "string" and "enum" not in each for each in alternatives)
         if text and (named := self.names.at(place)) is not None:
             for name, note in named[1].items():
-                yield Proposal.model_validate({"insert": name, "label": name, "kind": named[0], "note": note})
+                yield Proposal(insert=name, label=name, kind=named[0], note=note)
             return
         for each in alternatives:
             for value in _listed(each):
                 kind, note = note_of(place, value)
-                yield Proposal.model_validate({"insert": value, "label": value, "kind": kind, "note": note})
+                yield Proposal(insert=value, label=value, kind=kind, note=note)
         for each in alternatives:
             default = each.get("default")
-            if isinstance(default, int | float | str) and not isinstance(default, bool):
+            if isinstance(default, int | float | str) and not isinstance(default, bool) and default != "":
                 yield Proposal(insert=str(default), label=str(default), kind="value", note="the default")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from leakrange.data import datasets
 from leakrange.defences.chain import STAGES
@@ -14,14 +14,19 @@ from leakrange.scenario.choices import Place
 from leakrange.scenario.document import NAME
 from leakrange.scenario.unfinished import CURSOR, entries
 
-__all__ = ["ATTRIBUTES", "Names", "note_of"]
+__all__ = ["ATTRIBUTES", "Kind", "Names", "note_of"]
+
+Kind = Literal[
+    "key", "value", "data set", "attribute", "behaviour", "attack", "defence", "net", "party", "anchor"
+]
+"""What a proposal is."""
 
 ATTRIBUTES = frozenset({"target", "sensitive", "private", "useful", "general"})
 """Fields of providers, attacks and defences that name attributes of the data."""
 MOST_CLASSES = 6
 
 
-def note_of(place: Place, value: str) -> tuple[str, str]:
+def note_of(place: Place, value: str) -> tuple[Kind, str]:
     """Return the kind of proposal that a value of the schema at that place is, and its meaning."""
     section, field = place[0], place[-1]
     if section == "data" and value in datasets:
@@ -61,7 +66,7 @@ class Names:
     def __init__(self, document: Any) -> None:
         self.sections = entries(document)
 
-    def at(self, place: Place) -> tuple[str, Mapping[str, str]] | None:
+    def at(self, place: Place) -> tuple[Kind, Mapping[str, str]] | None:
         """Return the names for a place with the meaning of each, and their kind of proposal; None if the
         schema alone tells what can stand there."""
         section = place[0]
