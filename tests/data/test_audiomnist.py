@@ -12,8 +12,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from leakrange.data import load, load_labels
+from leakrange.data.recordings import resampled
 from leakrange.data.sets.audiomnist import ACCENTS, AGES
-from leakrange.data.speech import resampled
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 from tests.data.labels import same_but_the_images

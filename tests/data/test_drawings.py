@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from leakrange.data import datasets
-from leakrange.data.drawings import as_counts
+from leakrange.data.sets.digits import as_counts
 from leakrange.wire.errors import InvalidInput
 
 

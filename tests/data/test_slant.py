@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakrange.data import load
-from leakrange.data.digit_attributes import slant
+from leakrange.data.sets.digits import slant
 from leakrange.jobs.recipe import DataSpec
 
 

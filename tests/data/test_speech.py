@@ -10,8 +10,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from leakrange.data import load, load_labels
+from leakrange.data.recordings import log_mel
 from leakrange.data.sets.fsdd import ACCENT, ACCENTS, LENGTH, RATE, SPEAKERS
-from leakrange.data.speech import log_mel
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 from tests.data.labels import same_but_the_images
@@ -44,7 +44,7 @@ def packed() -> Arrays:
         "speaker": speaker,
         "take": take,
         "speakers": np.array(SPEAKERS),
-        "accents": np.array(ACCENTS)[ACCENT],
+        "accents": np.array(ACCENTS)[list(ACCENT)],
     }
 
 

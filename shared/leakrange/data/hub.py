@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content, GivenSet, Outline
+from leakrange.data.columns import Columns
 from leakrange.data.packed import read_arrays
 from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
@@ -31,6 +31,9 @@ __all__ = ["HubSet", "cache_folder", "convert", "numbers"]
 LAYOUT = MappingProxyType({"images": ("uint8", 4), "official": ("uint8", 1)})
 EACH_LABEL = ("int64", 1)
 OFFLINE = ("1", "ON", "YES", "TRUE")
+CHANGED = "the set on the hub has changed; use a packed copy instead"
+
+Codes = Sequence[str] | Mapping[str, int] | range
 
 Progress = Callable[[int, int], None]
 """Called after each image with the number of converted images and the number of all."""
@@ -43,8 +46,8 @@ def cache_folder() -> Path:
 
 
 class HubSet(GivenSet):
-    """A set on the hub. Subclasses name its place and the meaning of its columns; most are officially
-    split."""
+    """A set on the hub, mostly with an official split. Its attributes are declared by the numbers of its
+    columns' values."""
 
     official_split = True
     hub_id: ClassVar[str]
@@ -53,7 +56,9 @@ class HubSet(GivenSet):
     """Mapping from the hub's splits to those of `SPLITS`, e.g. ``{"train": "train", "valid":
     "validation"}``."""
     image_column: ClassVar[str] = "image"
-    label_columns: ClassVar[tuple[str, ...]]
+    codes: ClassVar[Mapping[str, Codes]]
+    """The columns of the attributes, each with its values in the order of their numbers, as the hub spells
+    them; spellings that share a number are given with it."""
     crop: ClassVar[int | None] = None
     """Side of the square in the middle that is kept, in the hub's pixels; None: everything."""
 
@@ -102,29 +107,33 @@ class HubSet(GivenSet):
         return Outline(labels=labels, official=arrays["official"] if cls.official_split else None)
 
     @classmethod
-    @abstractmethod
-    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Labels per attribute, int64 (N,), from the values of ``label_columns``; class numbers come as names
-        where they have any.
+    def labels(cls, columns: Columns) -> dict[str, NDArray[np.int64]]:
+        """Labels per attribute, int64 (N,), from the columns' values as the hub has them. Raises
+        `DataUnavailable` for unknown ones."""
+        return super().labels(
+            {name: numbers(name, columns[name], codes) for name, codes in cls.codes.items()}
+        )
 
-        Raises `DataUnavailable` for unknown values.
-        """
 
-
-def numbers(column: str, values: list[Any], names: Iterable[str]) -> NDArray[np.int64]:
-    """Index into ``names`` of each value, which is such an index already or a name in any case.
+def numbers(column: str, values: Sequence[Any], codes: Codes) -> NDArray[np.int64]:
+    """The number of each value: its place in ``codes``, or what they map it to. Names may be in any case, and
+    a value with a name may be its number already.
 
     Raises `DataUnavailable` for anything else.
     """
-    names = tuple(names)
-    table: dict[Any, int] = {name.casefold(): i for i, name in enumerate(names)}
-    table |= {i: i for i in range(len(names))}
+    place: dict[Any, int]
+    if isinstance(codes, range):
+        known, place = f"{codes[0]} to {codes[-1]}", {value: i for i, value in enumerate(codes)}
+    else:
+        named = codes if isinstance(codes, Mapping) else {name: i for i, name in enumerate(codes)}
+        known = ", ".join(named)
+        place = {name.casefold(): i for name, i in named.items()}
+        place |= {i: i for i in named.values()}
     try:
-        return np.array([table[v.casefold() if isinstance(v, str) else v] for v in values], dtype=np.int64)
+        return np.array([place[v.casefold() if isinstance(v, str) else v] for v in values], dtype=np.int64)
     except (KeyError, TypeError) as unknown:
         raise DataUnavailable(
-            f"column {column!r} on the hub holds {unknown}, which is none of {', '.join(names)}",
-            hint="the set on the hub has changed; use a packed copy instead",
+            f"column {column!r} on the hub holds {unknown}, which is none of {known}", hint=CHANGED
         ) from unknown
 
 
@@ -135,14 +144,14 @@ def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -
     `DataUnavailable` where a split or a column is missing.
     """
     missing = [part for part in entry.parts if part not in parts]
-    needed = (entry.image_column, *entry.label_columns)
+    needed = (entry.image_column, *entry.codes)
     missing += [
         c for part in entry.parts if part in parts for c in needed if c not in parts[part].column_names
     ]
     if missing:
         raise DataUnavailable(
             f"{entry.hub_id} on the hub has no {', '.join(sorted(set(missing)))}",
-            hint="the set on the hub has changed; use a packed copy instead",
+            hint=CHANGED,
         )
     used = [parts[part] for part in entry.parts]
     total = sum(len(part) for part in used)
@@ -151,7 +160,7 @@ def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -
     for i, row in enumerate(rows):
         images[i] = _square(row[entry.image_column], entry)
         progress(i + 1, total)
-    columns = {name: [v for part in used for v in _values(part, name)] for name in entry.label_columns}
+    columns = {name: [v for part in used for v in _values(part, name)] for name in entry.codes}
     official = [SPLITS.index(ours) for ours in entry.parts.values()]
     return {
         "images": images,

@@ -5,35 +5,22 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.data.catalogue import Content, PlacedSet
+from leakrange.data.columns import PUBLISHED, ColumnAttribute, Columns, classes_of, numbers
+from leakrange.data.samples import train_or_test
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
 
-__all__ = [
-    "Category",
-    "Column",
-    "Columns",
-    "Quantity",
-    "classes_of",
-    "encode",
-    "numbers",
-    "read_csv",
-    "same_rows",
-    "table",
-]
-
-Columns = Mapping[str, Sequence[str]]
-"""The values of a table by column, as text."""
-
-AGAIN = "put the file there as it is published, or pack it again"
+__all__ = ["Category", "Column", "Quantity", "TableSet", "encode", "read_csv", "table"]
 
 
 @dataclass(frozen=True)
@@ -97,38 +84,36 @@ def encode(columns: Sequence[Column], values: Columns) -> NDArray[np.float32]:
     return np.concatenate(parts, axis=1)
 
 
-def numbers(name: str, values: Sequence[str]) -> NDArray[np.float64]:
-    """The numbers of a column, (N,). Raises `DataUnavailable` where a value is none, or not finite."""
-    try:
-        parsed = np.array(values, dtype=np.float64)
-    except ValueError as error:
-        raise DataUnavailable(f"column {name!r} holds what is no number: {error}", hint=AGAIN) from error
-    if not np.isfinite(parsed).all():
-        raise DataUnavailable(f"column {name!r} holds numbers that are not finite", hint=AGAIN)
-    return (
-        parsed + 0.0
-    )  # removes the sign that rounding may leave on a zero, since it would change the fingerprint
+class TableSet(PlacedSet):
+    """A set of rows in a CSV file with a heading, whose columns are those of its inputs and attributes."""
 
+    inputs: ClassVar[Sequence[Column]]
+    """The columns that a sample holds."""
 
-def classes_of(
-    name: str, values: Sequence[str], classes: Mapping[str, int] | Sequence[str]
-) -> NDArray[np.int64]:
-    """The class of each of a column's values, int64 (N,): the number that ``classes`` maps it to, or its
-    place among them. Raises `DataUnavailable` for a value that is not among them."""
-    place = classes if isinstance(classes, Mapping) else {value: i for i, value in enumerate(classes)}
-    try:
-        return np.array([place[value] for value in values], dtype=np.int64)
-    except KeyError as unknown:
-        raise DataUnavailable(
-            f"column {name!r} holds {unknown}, which is none of {', '.join(map(repr, place))}", hint=AGAIN
-        ) from unknown
+    @classmethod
+    def opened(cls, paths: tuple[Path, ...]) -> Content:
+        """The rows in the file's order. A set whose files have another form overrides this."""
+        return cls.rows(read_csv(paths[0], cls.names()))
 
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The columns of the inputs and the attributes."""
+        attributes = [each for each in cls.attributes.values() if isinstance(each, ColumnAttribute)]
+        sources = [name for each in attributes for name in each.sources]
+        return tuple(dict.fromkeys([*(each.name for each in cls.inputs), *sources]))
 
-def same_rows(columns: Columns, names: Sequence[str]) -> NDArray[np.int64]:
-    """A number for each row, int64 (N,), equal for rows that are equal in all of these columns."""
-    first: dict[tuple[str, ...], int] = {}
-    rows = zip(*(columns[name] for name in names), strict=True)
-    return np.array([first.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64)
+    @classmethod
+    def rows(cls, columns: Columns, tested: NDArray[np.bool_] | None = None) -> Content:
+        """The rows as samples; those that are equal in all ``columns`` are one group. tested: (N,), which
+        rows are official test rows. Raises `DataUnavailable` for values that a column cannot have."""
+        first: dict[tuple[str, ...], int] = {}
+        rows = zip(*columns.values(), strict=True)
+        return Content(
+            values=encode(cls.inputs, columns),
+            labels=cls.labels(columns),
+            group=np.array([first.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64),
+            official=None if tested is None else train_or_test(tested),
+        )
 
 
 def read_csv(
@@ -144,16 +129,16 @@ def read_csv(
         first = [name.strip() for name in next(lines, [])] if header else list(names)
         missing = [name for name in names if name not in first]
         if missing:
-            raise DataUnavailable(f"{path} lacks the columns: {', '.join(missing)}", hint=AGAIN)
+            raise DataUnavailable(f"{path} lacks the columns: {', '.join(missing)}", hint=PUBLISHED)
         rows: list[list[str]] = []
         for row in lines:
             if len(row) != len(first):
                 raise DataUnavailable(
-                    f"{path}: row {len(rows) + 1} has {len(row)} values, not {len(first)}", hint=AGAIN
+                    f"{path}: row {len(rows) + 1} has {len(row)} values, not {len(first)}", hint=PUBLISHED
                 )
             rows.append(row)
     if not rows:
-        raise DataUnavailable(f"{path} holds no rows", hint=AGAIN)
+        raise DataUnavailable(f"{path} holds no rows", hint=PUBLISHED)
     return {name: [row[first.index(name)].strip() for row in rows] for name in names}
 
 
@@ -167,4 +152,4 @@ def _text(path: Path) -> Iterator[IO[str]]:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 yield file
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as broken:
-        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=PUBLISHED) from broken

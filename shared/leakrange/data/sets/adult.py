@@ -9,24 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
+from leakrange.data.columns import Coded, Columns, Grouped, classes_of
 from leakrange.data.hub import cache_folder
-from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute, by_name, train_or_test
-from leakrange.data.tables import (
-    Category,
-    Column,
-    Columns,
-    Quantity,
-    classes_of,
-    encode,
-    numbers,
-    read_csv,
-    same_rows,
-    table,
-)
+from leakrange.data.samples import by_name
+from leakrange.data.tables import Category, Column, Quantity, TableSet, read_csv, table
 from leakrange.wire.errors import DataUnavailable
 
 __all__ = ["ADULT_COLUMNS", "Adult", "AdultFull", "HubAdult"]
@@ -43,8 +31,6 @@ MARITAL = (
     "Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married",
     "Separated", "Widowed",
 )  # fmt: skip
-AGES = (29, 38, 49)
-"""Ages at which groups begin after the first: quarters of the training rows, nearly."""
 
 # Means and deviations are those of the official training rows.
 EDUCATION = Quantity("education_num", 10.08068, 2.57268)
@@ -98,17 +84,34 @@ EVERY_INPUT: Sequence[Column] = (
 """All columns of the table, hidden attributes included."""
 
 ATTRIBUTES = by_name(
-    Attribute("income", ("up to 50K", "over 50K"), "whether it exceeds 50,000 dollars a year"),
-    Attribute("gender", ("female", "male"), "the table's 'sex'"),
-    Attribute("race", RACES, "as the census names them"),
-    Attribute("race-2", ("White", "not White"), "White or any other"),
-    Attribute("age-group", ("to 28", "29-37", "38-48", "over 48"), "nearly quarters"),
-    Attribute("marital-status", MARITAL, "the seven of TAPPFL's Table 2"),
+    Coded(
+        "income",
+        ("up to 50K", "over 50K"),
+        "whether it exceeds 50,000 dollars a year",
+        codes=("<=50K", ">50K"),
+    ),
+    Coded("gender", ("female", "male"), "the table's 'sex'", column="sex", codes=("Female", "Male")),
+    Coded("race", RACES, "as the census names them"),
+    Coded(
+        "race-2",
+        ("White", "not White"),
+        "White or any other",
+        column="race",
+        codes={race: int(race != "White") for race in RACES},
+    ),
+    Grouped(
+        "age-group",
+        ("to 28", "29-37", "38-48", "over 48"),
+        "nearly quarters",
+        column="age",
+        begins=(29, 38, 49),
+    ),
+    Coded("marital-status", MARITAL, "the seven of TAPPFL's Table 2", column="marital_status"),
 )
 
 
 @datasets.register("adult")
-class Adult(PlacedSet):
+class Adult(TableSet):
     """48,842 people of the United States' census of 1994.
 
     A sample holds none of the hidden attributes, and nothing that equals one: see `INPUTS`. ``adult-full``
@@ -118,7 +121,7 @@ class Adult(PlacedSet):
     name = folder = "adult"
     description = "48,842 people of a census: work, education and income; gender, race, age hidden"
     attributes = ATTRIBUTES
-    inputs: ClassVar[Sequence[Column]] = INPUTS
+    inputs = INPUTS
     spec = table(INPUTS)
     source = "UCI Machine Learning Repository, B. Becker and R. Kohavi, 1996; CC BY 4.0"
     official_split = True
@@ -133,19 +136,14 @@ class Adult(PlacedSet):
         """Training rows, then test rows, as in the two published files."""
         if len(paths) == 1:
             columns = read_csv(paths[0], (*ADULT_COLUMNS, "split"))
-            tested = classes_of("split", columns["split"], ("train", "test")) == 1
+            tested = classes_of("split", columns.pop("split"), ("train", "test")) == 1
         else:
             train, rest = (read_csv(path, ADULT_COLUMNS, header=False) for path in paths)
             columns = {name: train[name] + rest[name] for name in ADULT_COLUMNS}
             tested = np.arange(len(columns["age"])) >= len(train["age"])
         # in the test file incomes end in a full stop
         columns["income"] = [income.rstrip(".") for income in columns["income"]]
-        return Content(
-            values=encode(cls.inputs, columns),
-            labels=_labels(columns),
-            group=same_rows(columns, ADULT_COLUMNS),
-            official=train_or_test(tested),
-        )
+        return cls.rows(columns, tested)
 
 
 @datasets.register("adult-full")
@@ -196,14 +194,12 @@ class HubAdult(GivenSet):
                 f"data set {cls.name!r} cannot be downloaded from OpenML: {failed}",
                 hint=f"connect to the network, copy {home}/openml from a machine that has it, or use 'adult'",
             ) from failed
-        return _from_openml(bunch)
+        return Adult.rows(_from_openml(bunch))
 
 
-def _from_openml(bunch: Any) -> Content:
-    """The people in the result of scikit-learn's ``fetch_openml``, whose names are numbers of ``categories``.
-
-    Raises `DataUnavailable` where columns are missing or hold other values.
-    """
+def _from_openml(bunch: Any) -> Columns:
+    """The table's columns in the result of scikit-learn's ``fetch_openml``, whose names are numbers of
+    ``categories``. Raises `DataUnavailable` where columns are missing."""
     places = {name.replace("-", "_"): i for i, name in enumerate(bunch.feature_names)}
     missing = [name for name in ADULT_COLUMNS[:-1] if name not in places]
     if missing:
@@ -213,11 +209,7 @@ def _from_openml(bunch: Any) -> Content:
     named = {name.replace("-", "_"): values for name, values in bunch.categories.items()}
     columns = {name: _text(bunch.data[:, places[name]], named.get(name)) for name in ADULT_COLUMNS[:-1]}
     columns["income"] = [str(income) for income in bunch.target]
-    return Content(
-        values=encode(INPUTS, columns),
-        labels=_labels(columns),
-        group=same_rows(columns, ADULT_COLUMNS),
-    )
+    return columns
 
 
 def _text(values: Any, names: list[str] | None) -> list[str]:
@@ -225,17 +217,3 @@ def _text(values: Any, names: list[str] | None) -> list[str]:
     if names is None:
         return [f"{value:.0f}" for value in values]
     return ["?" if np.isnan(value) else names[int(value)] for value in values]
-
-
-def _labels(columns: Columns) -> dict[str, NDArray[np.int64]]:
-    """Labels of `ATTRIBUTES` from the table's columns. Raises `DataUnavailable` for values that the table
-    does not have."""
-    race = classes_of("race", columns["race"], RACES)
-    return {
-        "income": classes_of("income", columns["income"], ("<=50K", ">50K")),
-        "gender": classes_of("sex", columns["sex"], ("Female", "Male")),
-        "race": race,
-        "race-2": (race > 0).astype(np.int64),
-        "age-group": np.searchsorted(AGES, numbers("age", columns["age"]), side="right").astype(np.int64),
-        "marital-status": classes_of("marital_status", columns["marital_status"], MARITAL),
-    }

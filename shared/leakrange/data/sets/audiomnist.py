@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,12 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import Content, Outline, datasets
-from leakrange.data.packed import AGAIN, read_arrays, require_range
-from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute, by_name
-from leakrange.data.speech import FRAMES_PER_SECOND, MELS, cut, frames, log_mel, read_recording, resampled
-from leakrange.jobs.recipe import DataSpec
+from leakrange.data.catalogue import datasets
+from leakrange.data.columns import PACK_AGAIN, Coded, Columns
+from leakrange.data.packed import read_arrays
+from leakrange.data.recordings import (
+    FRAMES_PER_SECOND,
+    MELS,
+    cut,
+    frames,
+    log_mel,
+    read_recording,
+    resampled,
+)
+from leakrange.data.samples import by_name
+from leakrange.data.spoken import SpokenSet, packed_takes
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
 
@@ -43,20 +50,18 @@ META = "data/audioMNIST_meta.txt"
 NAME = re.compile(r"([0-9])_([0-9]{2})_([0-9]{1,2})\.wav")
 HUBERT = 768
 """Length of HuBERT-Base's features."""
-TAKE_LAYOUT = MappingProxyType({"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1)})
 
 
-class AudioMnistSet(PlacedSet):
+class AudioMnistSet(SpokenSet):
     """30,000 recordings: ten digits, sixty speakers, fifty takes of each."""
 
     folder = "audiomnist"
-    person = "speaker"
     attributes = by_name(
-        Attribute("digit", tuple("0123456789"), "which digit is spoken"),
-        Attribute("gender", GENDERS, "the speaker's"),
-        Attribute("accent", ACCENTS, "the speaker's"),
-        Attribute("age", AGES, "the speaker's, in years"),
-        Attribute("speaker", SPEAKERS, "who speaks"),
+        Coded("digit", tuple("0123456789"), "which digit is spoken"),
+        Coded("gender", GENDERS, "the speaker's"),
+        Coded("accent", ACCENTS, "the speaker's"),
+        Coded("age", AGES, "the speaker's, in years"),
+        Coded("speaker", SPEAKERS, "who speaks"),
     )
     source = "Becker et al., 2018, soerenab/AudioMNIST on GitHub; MIT"
     notes = (
@@ -67,29 +72,15 @@ class AudioMnistSet(PlacedSet):
     )
 
     @classmethod
-    @abstractmethod
-    def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
-        """Digit, speaker (0 to 59) and take of each recording (N, 3), in the order of the files."""
-
-    @classmethod
-    @abstractmethod
-    def samples(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The samples (N, *shape) in this order of the files."""
-
-    @classmethod
-    def opened(cls, paths: tuple[Path, ...]) -> Content:
-        """The recordings by digit, speaker and take, whatever the order of the files."""
-        takes, speakers = cls.takes(paths), _speakers(paths[0])
-        order = _order(takes)
-        return _outline(takes[order], speakers).with_values(cls.samples(paths, order))
-
-    @classmethod
-    def outline(cls, spec: DataSpec) -> Outline:
-        """The labels alone: nothing is decoded."""
-        del spec
-        paths = cls.files()
-        takes = cls.takes(paths)
-        return _outline(takes[_order(takes)], _speakers(paths[0]))
+    def columns(cls, takes: NDArray[np.int64], paths: tuple[Path, ...]) -> Columns:
+        """The speakers' facts as well, as the authors' file says them."""
+        facts, speakers = _facts(paths[0]), [SPEAKERS[number] for number in takes[:, 1]]
+        if missing := sorted(set(speakers) - set(facts)):
+            raise DataUnavailable(
+                f"{META} says nothing of speaker {', '.join(missing)}", hint="take the authors' newest file"
+            )
+        further = {name: [facts[speaker][name] for speaker in speakers] for name in FACTS}
+        return {**super().columns(takes, paths), **further}
 
 
 @datasets.register("audiomnist")
@@ -111,8 +102,8 @@ class AudioMnist(AudioMnistSet):
 
     @classmethod
     def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
-        """See `AudioMnistSet.takes`; they are read from the names of the files."""
-        return np.array([[each[0], each[1], each[2]] for each in _recordings(paths[1])], dtype=np.int64)
+        """See `SpokenSet.takes`; they are read from the names of the files."""
+        return np.array([each[:3] for each in _recordings(paths[1])], dtype=np.int64)
 
     @classmethod
     def samples(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -141,18 +132,10 @@ class AudioMnistHubert(AudioMnistSet):
 
     @classmethod
     def takes(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
-        """See `AudioMnistSet.takes`; they are read from the file, each recording once."""
-        arrays = read_arrays(paths[1], TAKE_LAYOUT)
-        spans = {"digit": (0, 9), "speaker": (1, len(SPEAKERS)), "take": (0, TAKES - 1)}
-        columns = [require_range(name, arrays[name], *span) for name, span in spans.items()]
-        if len({len(column) for column in columns}) != 1 or not len(columns[0]):
-            raise DataUnavailable(
-                f"{paths[1]}: digit, speaker and take are not one each a recording", hint=AGAIN
-            )
-        takes: NDArray[np.int64] = np.stack(columns, axis=1)
-        takes[:, 1] -= 1
+        """See `SpokenSet.takes`; they are read from the file, each recording once."""
+        takes = packed_takes(paths[1], range(1, len(SPEAKERS) + 1), TAKES)
         if len(np.unique(takes, axis=0)) != len(takes):
-            raise DataUnavailable(f"{paths[1]}: a recording is there twice", hint=AGAIN)
+            raise DataUnavailable(f"{paths[1]}: a recording is there twice", hint=PACK_AGAIN)
         return takes
 
     @classmethod
@@ -166,7 +149,7 @@ class AudioMnistHubert(AudioMnistSet):
             )
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise DataUnavailable(f"{paths[1]}: some features are not finite, or all zero", hint=AGAIN)
+            raise DataUnavailable(f"{paths[1]}: some features are not finite, or all zero", hint=PACK_AGAIN)
         return np.asarray((features / lengths)[order], dtype=np.float32)
 
 
@@ -205,24 +188,24 @@ def _recordings(folder: Path) -> list[tuple[int, int, int, Path]]:
     return recordings
 
 
-def _speakers(path: Path) -> Mapping[str, Mapping[str, int]]:
-    """Classes of `FACTS` for each speaker in the authors' file.
+def _facts(path: Path) -> Mapping[str, Mapping[str, str]]:
+    """Names of the classes of `FACTS` for each speaker in the authors' file.
 
     Raises `DataUnavailable` for a file of another form, and for a value that is no class.
     """
     try:
         by_speaker: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
-        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=PACK_AGAIN) from broken
     if not isinstance(by_speaker, dict) or not all(isinstance(facts, dict) for facts in by_speaker.values()):
-        raise DataUnavailable(f"{path} does not say facts of each speaker, as JSON", hint=AGAIN)
+        raise DataUnavailable(f"{path} does not say facts of each speaker, as JSON", hint=PACK_AGAIN)
     return {
         speaker: {name: _class(path, speaker, name, facts, classes) for name, classes in FACTS.items()}
         for speaker, facts in by_speaker.items()
     }
 
 
-def _class(path: Path, speaker: str, name: str, facts: Mapping[str, Any], classes: Sequence[str]) -> int:
+def _class(path: Path, speaker: str, name: str, facts: Mapping[str, Any], classes: Sequence[str]) -> str:
     value = str(facts.get(name, ""))
     if value == "german":  # the file has it for one speaker, and German for the others
         value = "German"
@@ -231,23 +214,4 @@ def _class(path: Path, speaker: str, name: str, facts: Mapping[str, Any], classe
             f"{path}: the {name} of speaker {speaker} is {value!r}, none of {', '.join(classes)}",
             hint="take the authors' file as it is",
         )
-    return classes.index(value)
-
-
-def _order(takes: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.lexsort((takes[:, 2], takes[:, 1], takes[:, 0]))
-
-
-def _outline(takes: NDArray[np.int64], speakers: Mapping[str, Mapping[str, int]]) -> Outline:
-    digit, speaker, _ = takes.T
-    heard = np.unique(speaker)
-    if missing := [SPEAKERS[number] for number in heard if SPEAKERS[number] not in speakers]:
-        raise DataUnavailable(
-            f"{META} says nothing of speaker {', '.join(missing)}", hint="take the authors' newest file"
-        )
-    labels = {"digit": digit, "speaker": speaker}
-    for name in FACTS:
-        of = np.full(len(SPEAKERS), -1, dtype=np.int64)
-        of[heard] = [speakers[SPEAKERS[number]][name] for number in heard]
-        labels[name] = of[speaker]
-    return Outline(labels=labels)
+    return value

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, GivenSet, Outline, datasets
+from leakrange.data.columns import Coded, Columns, Marked, require_range
 from leakrange.data.hub import HubSet
-from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
+from leakrange.data.packed import Arrays, PackedSet
 from leakrange.data.samples import SPLITS, Attribute, by_name
 from leakrange.data.splits import connected, whole_groups
 from leakrange.jobs.recipe import DataSpec
@@ -30,7 +31,13 @@ CELEBA_NAMES = (
     "Wearing_Earrings", "Wearing_Hat", "Wearing_Lipstick", "Wearing_Necklace", "Wearing_Necktie", "Young",
 )  # fmt: skip
 """CelebA's own names, in its order; here they are written ``5-o-clock-shadow``, ..., ``young``."""
-HAIR = ("Black_Hair", "Blond_Hair", "Brown_Hair")
+HAIR = Marked(
+    "hair-color",
+    ("black", "blond", "brown"),
+    "-1 unless exactly one of them is marked",
+    marks=("Black_Hair", "Blond_Hair", "Brown_Hair"),
+)
+"""Hair colour as in HBC, Section 5.4 and Appendix F.1."""
 NO_HAIR_COLOUR = "only images with none or several of black, blond and brown hair"
 ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
 SPLIT_BY_PERSON = "no person is in two splits"
@@ -50,32 +57,15 @@ PARTS = tuple(SPLITS.index(name) for name in ("train", "validation", "test"))
 """CelebA's partition 0, 1, 2 as indices into `SPLITS`."""
 
 
-def _ours(name: str) -> str:
-    return name.lower().replace("_", "-")
+def _mark(name: str) -> Coded:
+    classes = ("female", "male") if name == "Male" else ("no", "yes")
+    return Coded(name.lower().replace("_", "-"), classes, f"CelebA's {name}", column=name)
 
 
-def _attributes(people: int) -> Mapping[str, Attribute]:
-    """All attributes of a CelebA set with so many people."""
-    marks = [
-        Attribute(_ours(name), ("female", "male") if name == "Male" else ("no", "yes"), f"CelebA's {name}")
-        for name in CELEBA_NAMES
-    ]
-    hair = Attribute("hair-color", ("black", "blond", "brown"), "-1 unless exactly one of them is marked")
-    return by_name(
-        *marks, hair, Attribute("identity", tuple(f"person-{i}" for i in range(people)), "who is shown")
-    )
-
-
-def _labels(
-    marks: Mapping[str, NDArray[np.int64]], identity: NDArray[np.int64]
-) -> dict[str, NDArray[np.int64]]:
-    """Labels of all attributes, int64 (N,) each, from 0/1 per CelebA name and the person's number.
-
-    Hair colour is that of HBC, Section 5.4 and Appendix F.1.
-    """
-    hair = np.stack([marks[name] for name in HAIR])
-    colour = np.where(hair.sum(axis=0) == 1, hair.argmax(axis=0), -1)
-    return {_ours(name): marks[name] for name in CELEBA_NAMES} | {"hair-color": colour, "identity": identity}
+def _attributes(people: int, column: str) -> Mapping[str, Attribute]:
+    """All attributes of a CelebA set with so many people, whose numbers are in the ``column``."""
+    persons = tuple(f"person-{i}" for i in range(people))
+    return by_name(*map(_mark, CELEBA_NAMES), HAIR, Coded("identity", persons, "who is shown", column=column))
 
 
 @datasets.register("celeba_sub")
@@ -85,7 +75,7 @@ class CelebASub(PackedSet):
     name = folder = "celeba_sub"
     layouts = (("celeba_sub.npz",),)
     description = "6,230 faces of 299 people with CelebA's 40 attributes, hair colour and identity"
-    attributes = _attributes(PEOPLE)
+    attributes = _attributes(PEOPLE, "identity")
     person = "identity"
     spec = SampleSpec.picture(64, 64, 3)
     source = "CelebA, MMLAB, The Chinese University of Hong Kong; non-commercial research, no redistribution"
@@ -98,24 +88,24 @@ class CelebASub(PackedSet):
         {
             "identity": ("int32", 1),
             "attr": ("uint8", 2),
-            "attr_names": ("str", 1),
             "part": ("uint8", 1),
             "group": ("int32", 1),
         }
     )
 
+    spelling = MappingProxyType({"attr_names": CELEBA_NAMES})
+
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Outline:
-        """Attributes, official partition and groups of near-copies."""
-        require_classes("attr_names", arrays["attr_names"], CELEBA_NAMES)
-        attr = require_range("attr", arrays["attr"], 0, 1)
-        marks = {name: attr[:, i].copy() for i, name in enumerate(CELEBA_NAMES)}
-        part = require_range("part", arrays["part"], 0, len(PARTS) - 1)
-        return Outline(
-            labels=_labels(marks, require_range("identity", arrays["identity"], 0, PEOPLE - 1)),
-            group=arrays["group"].astype(np.int64),
-            official=np.array(PARTS, dtype=np.uint8)[part],
-        )
+    def columns(cls, arrays: Arrays) -> Columns:
+        """A column for each of the 40 attributes as well."""
+        marks = require_range("attr", arrays["attr"], 0, 1)
+        return {**arrays, **dict(zip(CELEBA_NAMES, marks.T, strict=True))}
+
+    @classmethod
+    def official(cls, columns: Columns) -> NDArray[np.uint8]:
+        """CelebA's own partition."""
+        part = require_range("part", columns["part"], 0, len(PARTS) - 1)
+        return np.array(PARTS, dtype=np.uint8)[part]
 
 
 @datasets.register("hub-celeba")
@@ -124,26 +114,20 @@ class HubCelebA(HubSet):
 
     name = "hub-celeba"
     description = "CelebA: 202,599 faces of 10,177 people with 40 attributes, downloaded"
-    attributes = _attributes(HUB_PEOPLE)
+    attributes = _attributes(HUB_PEOPLE, "celeb_id")
     person = "identity"
     spec = SampleSpec.picture(64, 64, 3)
     source = "flwrlabs/celeba on the Hugging Face hub; CelebA release agreement, non-commercial research only"
     hub_id = "flwrlabs/celeba"
     config = "img_align+identity+attr"
     parts = MappingProxyType({"train": "train", "valid": "validation", "test": "test"})
-    label_columns = ("celeb_id", *CELEBA_NAMES)
+    # CelebA numbers its people from 1.
+    codes = MappingProxyType({"celeb_id": range(1, HUB_PEOPLE + 1), **dict.fromkeys(CELEBA_NAMES, range(2))})
     crop = 148
     notes: ClassVar[tuple[str, ...]] = (
         *DOWNLOADED,
         "auxiliary images show people of the training images",
     )
-
-    @classmethod
-    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Attributes and people; CelebA numbers its people from 1."""
-        marks = {name: np.array(columns[name]).astype(np.int64) for name in CELEBA_NAMES}
-        person = np.array(columns["celeb_id"]).astype(np.int64) - 1
-        return _labels(marks, require_range("celeb_id", person, 0, HUB_PEOPLE - 1))
 
 
 class _ByHair(GivenSet):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from leakrange.data.catalogue import Outline, datasets
-from leakrange.data.hub import HubSet, numbers
-from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
-from leakrange.data.samples import Attribute, by_name, train_or_test
+from leakrange.data.catalogue import datasets
+from leakrange.data.columns import Coded
+from leakrange.data.hub import HubSet
+from leakrange.data.packed import PackedSet
+from leakrange.data.samples import by_name
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["CIFAR10", "CIFAR10_OBJECTS", "HubCIFAR10"]
@@ -31,21 +27,21 @@ class CIFAR10(PackedSet):
     layouts = (("cifar10.npz",),)
     description = "60,000 small photographs of animals and vehicles"
     attributes = by_name(
-        Attribute("object", CIFAR10_OBJECTS, "what is shown"),
-        Attribute("animal", ("vehicle", "animal"), "whether it is an animal"),
+        Coded("object", CIFAR10_OBJECTS, "what is shown", column="label"),
+        Coded(
+            "animal",
+            ("vehicle", "animal"),
+            "whether it is an animal",
+            column="label",
+            into=[int(name in ANIMALS) for name in CIFAR10_OBJECTS],
+        ),
     )
     spec = SampleSpec.picture(32, 32, 3)
     source = "CIFAR-10, A. Krizhevsky 2009; no licence stated"
     official_split = True
     notes = ("pixels carry JPEG loss against the original arrays",)
-    layout = MappingProxyType({"label": ("uint8", 1), "test": ("bool", 1), "classes": ("str", 1)})
-
-    @classmethod
-    def unpack(cls, arrays: Arrays) -> Outline:
-        """Labels and official split."""
-        require_classes("classes", arrays["classes"], CIFAR10_OBJECTS)
-        labels = _labels(require_range("label", arrays["label"], 0, 9))
-        return Outline(labels=labels, official=train_or_test(arrays["test"]))
+    layout = MappingProxyType({"label": ("uint8", 1), "test": ("bool", 1)})
+    spelling = MappingProxyType({"classes": CIFAR10_OBJECTS})
 
 
 @datasets.register("hub-cifar10")
@@ -60,14 +56,4 @@ class HubCIFAR10(HubSet):
     hub_id = "uoft-cs/cifar10"
     config = "plain_text"
     image_column = "img"
-    label_columns = ("label",)
-
-    @classmethod
-    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """The object shown, and whether it is an animal."""
-        return _labels(numbers("label", columns["label"], CIFAR10_OBJECTS))
-
-
-def _labels(label: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    animal = np.isin(label, [CIFAR10_OBJECTS.index(name) for name in ANIMALS])
-    return {"object": label, "animal": animal.astype(np.int64)}
+    codes = MappingProxyType({"label": CIFAR10_OBJECTS})

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-import numpy as np
-
 from leakrange.data.catalogue import Content, GivenSet, datasets
-from leakrange.data.samples import Attribute, by_name
-from leakrange.data.tables import Quantity, table
+from leakrange.data.columns import Coded, Grouped
+from leakrange.data.samples import by_name
+from leakrange.data.tables import Quantity, encode, table
 
 __all__ = ["Diabetes"]
 
@@ -24,7 +23,6 @@ INPUTS = (
 )
 MEDIAN = 140.5
 """Median of the measure of progression, 25 to 346."""
-AGES = (40, 55)
 
 
 @datasets.register("diabetes")
@@ -34,9 +32,9 @@ class Diabetes(GivenSet):
     name = "diabetes"
     description = "442 real diabetes patients, shipped with scikit-learn; sex and age hidden"
     attributes = by_name(
-        Attribute("progression", ("slow", "fast"), "against the median, a year later"),
-        Attribute("sex", ("1", "2"), "as the source numbers them, without saying which is which"),
-        Attribute("age-group", ("under 40", "40-54", "55 or older")),
+        Grouped("progression", ("slow", "fast"), "against the median, a year later", begins=(MEDIAN,)),
+        Coded("sex", ("1", "2"), "as the source numbers them, without saying which is which"),
+        Grouped("age-group", ("under 40", "40-54", "55 or older"), column="age", begins=(40, 55)),
     )
     spec = table(INPUTS)
     source = "scikit-learn load_diabetes: Efron, Hastie, Johnstone and Tibshirani, 2004"
@@ -57,13 +55,6 @@ class Diabetes(GivenSet):
         from sklearn.datasets import load_diabetes
 
         bunch = load_diabetes(scaled=False)
-        column = {name: bunch.data[:, i] for i, name in enumerate(bunch.feature_names)}
-        values = np.stack([column[each.name] for each in INPUTS], axis=1).astype(np.float32)
-        return Content(
-            values=values,
-            labels={
-                "progression": (bunch.target > MEDIAN).astype(np.int64),
-                "sex": column["sex"].astype(np.int64) - 1,
-                "age-group": np.searchsorted(AGES, column["age"], side="right").astype(np.int64),
-            },
-        )
+        columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
+        columns |= {"sex": columns["sex"] - 1, "progression": bunch.target}
+        return Content(values=encode(INPUTS, columns), labels=cls.labels(columns))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, datasets
-from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute, by_name
-from leakrange.data.tables import Columns, Quantity, classes_of, encode, numbers, read_csv, same_rows, table
+from leakrange.data.columns import Coded, Marked, numbers
+from leakrange.data.samples import by_name
+from leakrange.data.tables import Quantity, TableSet, read_csv, table
 
 __all__ = ["Hmda"]
 
@@ -23,35 +21,48 @@ STANDARDISED = (
     "income",
     "debt_to_income_ratio",
 )
+INTRO = "no_intro_rate_period"
+"""The one column that the published file has under another name, standardised."""
 INPUTS = (
     Quantity("term_360", 0.96033, 0.19519),
     Quantity("conforming", 0.92803, 0.25844),
     Quantity("debt_to_income_ratio_missing", 0.00062, 0.02484),
-    Quantity("no_intro_rate_period", 0.94364, 0.23062),
+    Quantity(INTRO, 0.94364, 0.23062),
     *(Quantity(f"{name}_std", 0.0, 1.0) for name in STANDARDISED),
 )
 RACES = ("white", "black", "asian", "amind", "hipac")
 BINARY = (*RACES, "hispanic", "non_hispanic", "male", "female", "agegte62", "agelt62")
-COMMON = tuple(column.name for column in INPUTS if column.name != "no_intro_rate_period")
-TARGET = "high_priced"
 PLACES = 4
 """Decimals that are kept of standardised columns, as in the packed file."""
 
 
 @datasets.register("hmda")
-class Hmda(PlacedSet):
+class Hmda(TableSet):
     """160,338 mortgages of the United States: are they high-priced? No feature is a hidden attribute."""
 
     name = folder = "hmda"
     description = "160,338 mortgages, high-priced or not; the borrower's race, gender and age hidden"
     attributes = by_name(
-        Attribute("high-priced", ("no", "yes"), "1.5 points above comparable ones"),
-        Attribute("race", ("White", "Black", "Asian", "American Indian", "Pacific islander")),
-        Attribute("race-2", ("White", "not White"), "as in TAPPFL's Loans table"),
-        Attribute("ethnicity", ("not Hispanic", "Hispanic")),
-        Attribute("gender", ("female", "male")),
-        Attribute("age-group", ("under 62", "62 or older")),
+        Coded(
+            "high-priced",
+            ("no", "yes"),
+            "1.5 points above comparable ones",
+            column="high_priced",
+            codes=("0", "1"),
+        ),
+        Marked("race", ("White", "Black", "Asian", "American Indian", "Pacific islander"), marks=RACES),
+        Marked(
+            "race-2",
+            ("White", "not White"),
+            "as in TAPPFL's Loans table",
+            marks=RACES,
+            into=(0, 1, 1, 1, 1),
+        ),
+        Marked("ethnicity", ("not Hispanic", "Hispanic"), marks=("non_hispanic", "hispanic")),
+        Marked("gender", ("female", "male"), marks=("female", "male")),
+        Marked("age-group", ("under 62", "62 or older"), marks=("agelt62", "agegte62")),
     )
+    inputs = INPUTS
     spec = table(INPUTS)
     source = "public HMDA records, hmda_train_preprocessed of P. Hall's GWU_rml; CC BY 4.0"
     notes = (
@@ -66,40 +77,18 @@ class Hmda(PlacedSet):
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
         """The mortgages in the file's order."""
-        published = paths[0].name == cls.layouts[1][0]
-        intro = "no_intro_rate_period_std" if published else "no_intro_rate_period"
-        columns = read_csv(paths[0], (*COMMON, intro, *BINARY, TARGET))
-        if published:
-            _as_packed(columns, intro)
-        values = encode(INPUTS, columns)
-        return Content(
-            values=values, labels=_labels(columns), group=same_rows(columns, tuple(sorted(columns)))
-        )
+        if paths[0].name != cls.layouts[1][0]:
+            return super().opened(paths)
+        others = [name for name in cls.names() if name != INTRO]
+        return cls.rows(_as_packed(read_csv(paths[0], (*others, f"{INTRO}_std"))))
 
 
-def _as_packed(columns: dict[str, list[str]], intro: str) -> None:
-    """Write the published file's values as the packed one has them: standardised columns to so many decimals,
-    the standardised mark of loans without an introductory rate as 0 and 1, and yes or no without a point."""
+def _as_packed(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The published file's values as the packed one has them: standardised columns to so many decimals, the
+    standardised mark of loans without an introductory rate as 0 and 1, and marks without a point."""
     for name in (f"{name}_std" for name in STANDARDISED):
         columns[name] = [str(value) for value in np.round(numbers(name, columns[name]), PLACES)]
-    columns["no_intro_rate_period"] = [str(int(value > 0)) for value in numbers(intro, columns.pop(intro))]
     for name in BINARY:
         columns[name] = [value.removesuffix(".0") for value in columns[name]]
-
-
-def _labels(columns: Columns) -> dict[str, NDArray[np.int64]]:
-    race = _one_of(columns, RACES)
-    return {
-        "high-priced": classes_of(TARGET, columns[TARGET], ("0", "1")),
-        "race": race,
-        "race-2": np.minimum(race, 1),
-        "ethnicity": _one_of(columns, ("non_hispanic", "hispanic")),
-        "gender": _one_of(columns, ("female", "male")),
-        "age-group": _one_of(columns, ("agelt62", "agegte62")),
-    }
-
-
-def _one_of(columns: Columns, names: Sequence[str]) -> NDArray[np.int64]:
-    """Index of the column that is 1, int64 (N,); -1 where none is."""
-    marks = np.stack([classes_of(name, columns[name], {"": 0, "0": 0, "1": 1}) for name in names])
-    return np.where(marks.any(axis=0), marks.argmax(axis=0), -1)
+    intro = numbers(f"{INTRO}_std", columns.pop(f"{INTRO}_std"))
+    return columns | {INTRO: [str(int(value > 0)) for value in intro]}

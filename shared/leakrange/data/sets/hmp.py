@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.packed import AGAIN, read_arrays, require_classes, require_range
-from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute, by_name, train_or_test
+from leakrange.data.catalogue import Content, PlacedSet, datasets
+from leakrange.data.columns import PACK_AGAIN, Coded, require_range
+from leakrange.data.packed import pieces, read_arrays
+from leakrange.data.recordings import windows
+from leakrange.data.samples import by_name, train_or_test
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
 
@@ -40,11 +41,10 @@ LAYOUT = MappingProxyType(
         "offset": ("int64", 1),
         "activity": ("uint8", 1),
         "person": ("uint8", 1),
-        "activities": ("str", 1),
-        "people": ("str", 1),
         "start": ("str", 1),
     }
 )
+SPELLING = MappingProxyType({"activities": ACTIVITIES, "people": PEOPLE})
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,6 @@ class WristRecording:
     start: str
     signal: NDArray[np.uint8]
 
-    def windows(self) -> NDArray[np.uint8]:
-        """Windows, uint8 (n, `WINDOW`, 3), that overlap by half; none of a recording that is shorter."""
-        begins = range(0, len(self.signal) - WINDOW + 1, STRIDE)
-        return np.stack([self.signal[i : i + WINDOW] for i in begins]) if begins else self.signal[:0, None]
-
 
 class MotionSet(PlacedSet):
     """Windows of 838 recordings of 16 people, who do 14 everyday things."""
@@ -70,9 +65,9 @@ class MotionSet(PlacedSet):
     """The people of the official test; where there are none the split is drawn."""
     person = "person"
     attributes = by_name(
-        Attribute("activity", ACTIVITIES, "what is done"),
-        Attribute("gender", ("female", "male"), "of who does it"),
-        Attribute("person", PEOPLE, "who does it"),
+        Coded("activity", ACTIVITIES, "what is done"),
+        Coded("gender", ("female", "male"), "of who does it", column="person", into=MALE.tolist()),
+        Coded("person", PEOPLE, "who does it"),
     )
     # Mean and deviation of every axis over all recordings.
     spec = SampleSpec(
@@ -88,21 +83,18 @@ class MotionSet(PlacedSet):
 
     @classmethod
     def opened(cls, paths: tuple[Path, ...]) -> Content:
-        """The windows by activity, person and time; the group of a window is its recording."""
+        """The windows by activity, person and time, which overlap by half; the group of a window is its
+        recording."""
         recordings = _from_folder(paths[0]) if paths[0].is_dir() else _from_file(paths[0])
         recordings = sorted(recordings, key=lambda each: (each.activity, each.person, each.start))
-        cuts = [each.windows() for each in recordings]
-        count = [len(each) for each in cuts]
-        if not any(count):
-            raise DataUnavailable(f"{paths[0]}: no recording has {WINDOW} steps", hint=AGAIN)
-        levels = np.concatenate([each for each in cuts if len(each)])
-        activity = np.repeat([each.activity for each in recordings], count)
-        person = np.repeat([each.person for each in recordings], count)
+        levels, group = windows([each.signal for each in recordings], WINDOW, STRIDE, paths[0])
+        person = np.array([each.person for each in recordings])[group]
+        activity = np.array([each.activity for each in recordings])[group]
         tested = np.isin(person, [PEOPLE.index(name) for name in cls.tested])
         return Content(
             values=(levels.astype(np.float32) * np.float32(3 / LEVELS) - np.float32(1.5)),
-            labels={"activity": activity, "gender": MALE[person].astype(np.int64), "person": person},
-            group=np.repeat(np.arange(len(recordings)), count),
+            labels=cls.labels({"activity": activity, "person": person}),
+            group=group,
             official=train_or_test(tested) if cls.tested else None,
         )
 
@@ -142,22 +134,18 @@ class HmpRecordings(MotionSet):
 
 
 def _from_file(path: Path) -> list[WristRecording]:
-    arrays = read_arrays(path, LAYOUT)
-    require_classes("activities", arrays["activities"], ACTIVITIES)
-    require_classes("people", arrays["people"], PEOPLE)
-    ends, signal = arrays["offset"], arrays["signal"]
-    if len(ends) < 2 or ends[0] < 0 or ends[-1] > len(signal) or (np.diff(ends) <= 0).any():
-        raise DataUnavailable(f"{path}: the offsets do not cut the signal into recordings", hint=AGAIN)
-    _levels(path, signal)
+    arrays = read_arrays(path, LAYOUT, SPELLING)
+    complaint = f"{path}: the offsets do not cut the signal into recordings"
+    signals = pieces(_levels(path, arrays["signal"]), arrays["offset"], complaint)
     activity = require_range("activity", arrays["activity"], 0, len(ACTIVITIES) - 1)
     person = require_range("person", arrays["person"], 0, len(PEOPLE) - 1)
-    start = arrays["start"].tolist()
-    if not len(activity) == len(person) == len(start) == len(ends) - 1:
-        raise DataUnavailable(f"{path}: activity, person and start are not one each a recording", hint=AGAIN)
-    return [
-        WristRecording(int(activity[i]), int(person[i]), start[i], signal[ends[i] : ends[i + 1]])
-        for i in range(len(start))
-    ]
+    start = arrays["start"]
+    if not len(activity) == len(person) == len(start) == len(signals):
+        raise DataUnavailable(
+            f"{path}: activity, person and start are not one each a recording", hint=PACK_AGAIN
+        )
+    columns = zip(activity.tolist(), person.tolist(), start.tolist(), signals, strict=True)
+    return [WristRecording(*each) for each in columns]
 
 
 def _from_folder(folder: Path) -> list[WristRecording]:
@@ -180,7 +168,7 @@ def _from_folder(folder: Path) -> list[WristRecording]:
 
 def _known(path: Path, name: str, names: Sequence[str]) -> int:
     if name not in names:
-        raise DataUnavailable(f"{path}: {name!r} is none of {', '.join(names)}", hint=AGAIN)
+        raise DataUnavailable(f"{path}: {name!r} is none of {', '.join(names)}", hint=PACK_AGAIN)
     return names.index(name)
 
 
@@ -189,13 +177,13 @@ def _signal(path: Path) -> NDArray[np.uint8]:
     try:
         levels = np.array(path.read_text(encoding="ascii").split(), dtype=np.int64)
     except (OSError, ValueError) as broken:
-        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=PACK_AGAIN) from broken
     if not len(levels) or len(levels) % 3:
-        raise DataUnavailable(f"{path} does not hold three numbers a line", hint=AGAIN)
+        raise DataUnavailable(f"{path} does not hold three numbers a line", hint=PACK_AGAIN)
     return _levels(path, levels.reshape(-1, 3))
 
 
 def _levels(path: Path, levels: NDArray[np.int64] | NDArray[np.uint8]) -> NDArray[np.uint8]:
     if levels.shape[1] != 3 or levels.min() < 0 or levels.max() > LEVELS:
-        raise DataUnavailable(f"{path} does not hold three levels 0..{LEVELS} a step", hint=AGAIN)
+        raise DataUnavailable(f"{path} does not hold three levels 0..{LEVELS} a step", hint=PACK_AGAIN)
     return levels.astype(np.uint8)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from types import MappingProxyType
 
 from leakrange.data.catalogue import datasets
-from leakrange.data.hub import HubSet, numbers
-from leakrange.data.samples import Attribute, by_name
+from leakrange.data.columns import Coded
+from leakrange.data.hub import HubSet
+from leakrange.data.samples import by_name
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubCIFAR100"]
@@ -48,19 +45,12 @@ class HubCIFAR100(HubSet):
     name = "hub-cifar100"
     description = "60,000 small photographs of 100 kinds of things in 20 groups, downloaded"
     attributes = by_name(
-        Attribute("object", OBJECTS, "what is shown"), Attribute("kind", KINDS, "its group of five")
+        Coded("object", OBJECTS, "what is shown", column="fine_label"),
+        Coded("kind", KINDS, "its group of five", column="coarse_label"),
     )
     spec = SampleSpec.picture(32, 32, 3)
     source = "uoft-cs/cifar100 on the Hugging Face hub; A. Krizhevsky 2009, no licence stated"
     hub_id = "uoft-cs/cifar100"
     config = "cifar100"
     image_column = "img"
-    label_columns = ("fine_label", "coarse_label")
-
-    @classmethod
-    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """The object shown, and its group; the hub gives numbers or their names."""
-        return {
-            "object": numbers("fine_label", columns["fine_label"], HUB_OBJECTS),
-            "kind": numbers("coarse_label", columns["coarse_label"], KINDS),
-        }
+    codes = MappingProxyType({"fine_label": HUB_OBJECTS, "coarse_label": KINDS})

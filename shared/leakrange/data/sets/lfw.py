@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import numpy as np
-
-from leakrange.data.catalogue import Outline, datasets
-from leakrange.data.packed import Arrays, PackedSet, require_range
-from leakrange.data.samples import Attribute, by_name
+from leakrange.data.catalogue import datasets
+from leakrange.data.columns import Coded
+from leakrange.data.packed import PackedSet
+from leakrange.data.samples import by_name
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["LFW"]
@@ -18,15 +17,15 @@ PEOPLE = 5747
 
 @datasets.register("lfw")
 class LFW(PackedSet):
-    """13,231 faces of 5,747 people with gender."""
+    """13,231 faces of 5,747 people with gender. People's names stay in the file."""
 
     name = folder = "lfw"
     layouts = (("lfw.npz",),)
     description = "13,231 faces of 5,747 people with gender and identity"
     person = "identity"
     attributes = by_name(
-        Attribute("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images"),
-        Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
+        Coded("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images", unknown=True),
+        Coded("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
     )
     spec = SampleSpec.picture(64, 64, 3)
     source = "LFW, University of Massachusetts Amherst; research use, the photographs belong to their owners"
@@ -35,12 +34,3 @@ class LFW(PackedSet):
         "most people have one image; people may be on both sides of the split",
     )
     layout = MappingProxyType({"identity": ("int32", 1), "gender": ("int8", 1), "group": ("int32", 1)})
-
-    @classmethod
-    def unpack(cls, arrays: Arrays) -> Outline:
-        """Gender, identity and groups of near-copies; people's names stay in the file."""
-        labels = {
-            "gender": require_range("gender", arrays["gender"], -1, 1),
-            "identity": require_range("identity", arrays["identity"], 0, PEOPLE - 1),
-        }
-        return Outline(labels=labels, group=arrays["group"].astype(np.int64))

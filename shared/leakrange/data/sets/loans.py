@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.placed import PlacedSet
+from leakrange.data.catalogue import Content, PlacedSet, datasets
 from leakrange.data.samples import Attribute, by_name
 from leakrange.data.tables import Category, table
 from leakrange.wire.errors import DataUnavailable

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from types import MappingProxyType
 
 from leakrange.data.catalogue import datasets
-from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
-from leakrange.data.hub import HubSet, numbers
-from leakrange.data.train_test import TrainTestSet
+from leakrange.data.hub import HubSet
+from leakrange.data.packed import TrainTestSet
+from leakrange.data.sets.digits import DIGIT_ATTRIBUTES
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["MNIST", "HubMNIST"]
@@ -28,11 +24,6 @@ class MNIST(TrainTestSet):
     spec = SampleSpec.picture(28, 28, 1)
     source = "MNIST, LeCun, Cortes and Burges; commonly listed as CC BY-SA 3.0"
 
-    @classmethod
-    def labels(cls, label: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Attributes of the digits."""
-        return digit_labels(label)
-
 
 @datasets.register("hub-mnist")
 class HubMNIST(HubSet):
@@ -45,9 +36,4 @@ class HubMNIST(HubSet):
     source = "ylecun/mnist on the Hugging Face hub; MIT there, commonly listed as CC BY-SA 3.0"
     hub_id = "ylecun/mnist"
     config = "mnist"
-    label_columns = ("label",)
-
-    @classmethod
-    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Attributes of the digits."""
-        return digit_labels(numbers("label", columns["label"], "0123456789"))
+    codes = MappingProxyType({"label": "0123456789"})

@@ -10,13 +10,12 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.packed import AGAIN
-from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute, by_name, train_or_test
+from leakrange.data.catalogue import Content, PlacedSet, datasets
+from leakrange.data.columns import PACK_AGAIN, Coded
+from leakrange.data.recordings import windows
+from leakrange.data.samples import by_name, train_or_test
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
 
@@ -33,7 +32,6 @@ TRIALS = MappingProxyType(
 SHORT = 11
 """The first of the short trials, which are test."""
 PEOPLE = tuple(str(number) for number in range(1, 25))
-GENDERS = ("female", "male")
 MAGNITUDES = ("rotationRate", "userAcceleration")
 """Radians a second, and g, without gravity."""
 TRIAL = re.compile(r"([a-z]{3})_([0-9]{1,2})")
@@ -49,17 +47,12 @@ class PhoneRecording:
     trial: int
     signal: NDArray[np.float32]
 
-    def windows(self) -> NDArray[np.float32]:
-        """Windows (n, `WINDOW`, 2), one every `STRIDE` steps; none of a recording that is shorter."""
-        if len(self.signal) < WINDOW:
-            return np.empty((0, WINDOW, len(MAGNITUDES)), dtype=np.float32)
-        return sliding_window_view(self.signal, WINDOW, axis=0)[::STRIDE].transpose(0, 2, 1)
-
 
 class MotionSenseSet(PlacedSet):
     """24 people, who do each activity in two or three trials."""
 
     folder = "motionsense"
+    person = "person"
     activities: ClassVar[tuple[str, ...]]
     spec = SampleSpec(
         encoding="series",
@@ -92,21 +85,15 @@ class MotionSenseSet(PlacedSet):
         recordings.sort(key=lambda each: (cls.activities.index(each.activity), each.person, each.trial))
         if missing := sorted({each.person + 1 for each in recordings} - {person + 1 for person in genders}):
             people = ", ".join(map(str, missing))
-            raise DataUnavailable(f"{paths[0]} says nothing of person {people}", hint=AGAIN)
-        cuts = [each.windows() for each in recordings]
-        count = [len(each) for each in cuts]
-        if not any(count):
-            raise DataUnavailable(f"{paths[1]}: no recording has {WINDOW} steps", hint=AGAIN)
-        return Content(
-            values=np.concatenate(cuts),
-            labels={
-                "activity": np.repeat([cls.activities.index(each.activity) for each in recordings], count),
-                "gender": np.repeat([genders[each.person] for each in recordings], count),
-                "person": np.repeat([each.person for each in recordings], count),
-            },
-            group=np.repeat(np.arange(len(recordings)), count),
-            official=train_or_test(np.repeat([each.trial >= SHORT for each in recordings], count)),
-        )
+            raise DataUnavailable(f"{paths[0]} says nothing of person {people}", hint=PACK_AGAIN)
+        values, group = windows([each.signal for each in recordings], WINDOW, STRIDE, paths[1])
+        columns = {
+            "activity": np.array([cls.activities.index(each.activity) for each in recordings])[group],
+            "gender": np.array([genders[each.person] for each in recordings])[group],
+            "person": np.array([each.person for each in recordings])[group],
+        }
+        tested = np.array([each.trial >= SHORT for each in recordings])[group]
+        return Content(values=values, labels=cls.labels(columns), group=group, official=train_or_test(tested))
 
 
 @datasets.register("motionsense")
@@ -116,11 +103,10 @@ class MotionSense(MotionSenseSet):
     name = "motionsense"
     description = "walking, jogging and stairs with a phone in the pocket; gender and person are hidden"
     activities = ("dws", "ups", "wlk", "jog")
-    person = "person"
     attributes = by_name(
-        Attribute("activity", activities, "what is done"),
-        Attribute("gender", GENDERS, "of who does it"),
-        Attribute("person", PEOPLE, "who does it"),
+        Coded("activity", activities, "what is done"),
+        Coded("gender", ("female", "male"), "of who does it"),
+        Coded("person", PEOPLE, "who does it"),
     )
 
 
@@ -132,10 +118,9 @@ class MotionSenseSix(MotionSenseSet):
     description = "the same with sitting and standing"
     activities = tuple(TRIALS)
     attributes = by_name(
-        Attribute("activity", activities, "what is done"),
+        Coded("activity", activities, "what is done"),
         *(MotionSense.attributes[name] for name in ("gender", "person")),
     )
-    person = "person"
 
 
 def _recordings(folder: Path, activities: tuple[str, ...]) -> list[PhoneRecording]:
@@ -171,15 +156,15 @@ def _signal(path: Path) -> NDArray[np.float32]:
         with path.open(encoding="ascii") as file:
             columns = [name.strip().strip('"') for name in file.readline().split(",")]
             if missing := [name for name in axes if name not in columns]:
-                raise DataUnavailable(f"{path} has no column {', '.join(missing)}", hint=AGAIN)
+                raise DataUnavailable(f"{path} has no column {', '.join(missing)}", hint=PACK_AGAIN)
             places = [columns.index(name) for name in axes]
             # no lines at all are told below, and are no reason for a warning
             lines = file.readlines()
         steps = np.loadtxt(lines, delimiter=",", usecols=places, ndmin=2) if lines else np.empty((0, 6))
     except (OSError, ValueError) as broken:
-        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=PACK_AGAIN) from broken
     if not np.isfinite(steps).all() or not len(steps):
-        raise DataUnavailable(f"{path} has no steps, or some that are not finite", hint=AGAIN)
+        raise DataUnavailable(f"{path} has no steps, or some that are not finite", hint=PACK_AGAIN)
     return np.asarray(np.linalg.norm(steps.reshape(-1, len(MAGNITUDES), 3), axis=2), dtype=np.float32)
 
 
@@ -191,6 +176,7 @@ def _genders(path: Path) -> Mapping[int, int]:
         genders = {PEOPLE.index(line[code]): ("0", "1").index(line[gender]) for line in lines}
     except (OSError, ValueError, IndexError) as broken:
         raise DataUnavailable(
-            f"{path} does not say code (1 to 24) and gender (0 or 1) of each person: {broken}", hint=AGAIN
+            f"{path} does not say code (1 to 24) and gender (0 or 1) of each person: {broken}",
+            hint=PACK_AGAIN,
         ) from broken
     return genders

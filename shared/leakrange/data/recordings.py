@@ -1,19 +1,31 @@
-"""Recordings of speech as samples: cut to a length, as waveforms or as log-mel spectra."""
+"""Recordings as samples: of speech, cut to a length, as waveforms or as log-mel spectra; of motion, as
+windows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from leakrange.data.columns import PACK_AGAIN
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["FRAMES_PER_SECOND", "MELS", "cut", "frames", "log_mel", "read_recording", "resampled"]
+__all__ = [
+    "FRAMES_PER_SECOND",
+    "MELS",
+    "cut",
+    "frames",
+    "log_mel",
+    "read_recording",
+    "resampled",
+    "windows",
+]
 
 MELS = 40
 WINDOW_MS = 25
@@ -89,6 +101,25 @@ def log_mel(recordings: NDArray[np.int16], rate: int) -> NDArray[np.float32]:
         for i, spectrum in enumerate(spectra):
             spectrum[:] = banks.get_frame(i)
     return np.round(np.maximum(out, 0.0) / STEP).astype(np.float32) * np.float32(STEP)
+
+
+def windows(
+    recordings: Sequence[NDArray[Any]], length: int, stride: int, place: Path
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Windows (N, length, channels) of recordings (steps, channels) in their order, one every ``stride``
+    steps, and the number of the recording that each is of, int64 (N,). A shorter recording has none.
+
+    Raises `DataUnavailable`, which names their ``place``, where no recording is as long.
+    """
+    every = [
+        sliding_window_view(each, length, axis=0)[::stride].transpose(0, 2, 1)
+        for each in recordings
+        if len(each) >= length
+    ]
+    if not every:
+        raise DataUnavailable(f"{place}: no recording has {length} steps", hint=PACK_AGAIN)
+    long = [number for number, each in enumerate(recordings) if len(each) >= length]
+    return np.ascontiguousarray(np.concatenate(every)), np.repeat(long, [len(each) for each in every])
 
 
 def _package(name: str) -> Any:
