@@ -26,7 +26,7 @@ SPEC = DataSpec(name="lfw-people", size=16, auxiliary=0.0)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lay(tmp_path / "lfw-deepfunneled", PERSONS, "PERSON_{:04d}.jpg")
     monkeypatch.setenv("LEAKRANGE_DATA", str(tmp_path))
-    monkeypatch.setattr(lfw_people, "CASTING", CASTING)
+    monkeypatch.setattr(lfw_people.LFWPeople, "casting", CASTING)
     return tmp_path / "lfw-deepfunneled"
 
 

@@ -31,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in TESTED:
         (tmp_path / "vggface2" / "train" / name).rename(tmp_path / "vggface2" / "test" / name)
     monkeypatch.setenv("LEAKRANGE_DATA", str(tmp_path))
-    monkeypatch.setattr(vggface2, "CASTING", CASTING)
+    monkeypatch.setattr(vggface2.VGGFace2, "casting", CASTING)
     return tmp_path / "vggface2"
 
 
@@ -92,8 +92,8 @@ def test_a_student_knows_as_many_women_as_men(root: Path, seed: int) -> None:
 
 
 def test_no_more_people_than_the_maximum_are_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vggface2, "PEOPLE", 10)
-    monkeypatch.setattr(vggface2, "CASTING", Casting(1, 1, 1, fewest=3, plenty=3, most=3))
+    monkeypatch.setattr(vggface2.VGGFace2, "people", 10)
+    monkeypatch.setattr(vggface2.VGGFace2, "casting", Casting(1, 1, 1, fewest=3, plenty=3, most=3))
     opened: list[object] = []
     real = Image.open
     monkeypatch.setattr(Image, "open", lambda path, **how: (opened.append(path), real(path, **how))[1])
@@ -120,7 +120,7 @@ def test_genders_need_the_metadata(root: Path) -> None:
 
 
 def test_one_of_the_two_parts_will_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vggface2, "PEOPLE", 10)  # of twelve
+    monkeypatch.setattr(vggface2.VGGFace2, "people", 10)  # of twelve
     both = load(SPEC)
     for name in TESTED:
         (root / "test" / name).rename(root / "train" / name)

@@ -10,22 +10,25 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.catalogue import Content
+from leakrange.data.catalogue import Content, DataSet
 from leakrange.data.people import Casting, cast
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.pictures import resized
+from leakrange.wire.samples import SampleSpec
 
 __all__ = [
-    "cast_content",
+    "AlbumSet",
     "compacted",
     "data_folder",
     "draw_pictures",
@@ -40,6 +43,88 @@ MOST_PIXELS = 2**26
 """Largest number of pixels of one picture, as its header declares it."""
 ENDINGS = (".jpeg", ".jpg", ".png")
 """Endings of pictures' names, in any case. Other files in a person's folder are ignored."""
+
+
+class AlbumSet(DataSet):
+    """People in folders of their own, at most ``people`` of them, drawn and cast by the data seed.
+
+    Members' pictures are the training images (with the share for ``validation`` out of them), all others test
+    images; give a share of 0 for ``auxiliary``, since the public serves for that.
+    """
+
+    person = "person"
+    spec = SampleSpec.picture(64, 64, 3)
+    official_split = True
+    people: ClassVar[int]
+    casting: ClassVar[Casting]
+    layout: ClassVar[str]
+    """What to unpack, and an example of where its pictures then lie."""
+    gender_files: ClassVar[str]
+    """The files beside the people's folders that say genders."""
+
+    @classmethod
+    @abstractmethod
+    def root(cls) -> Path | None:
+        """The folder of the unpacked archive; None where there is none."""
+
+    @classmethod
+    @abstractmethod
+    def folders(cls, root: Path) -> Mapping[str, Sequence[Path]]:
+        """Everybody's folders. Raises `DataUnavailable` where there are none."""
+
+    @classmethod
+    @abstractmethod
+    def genders(cls, root: Path) -> Mapping[str, int]:
+        """Gender, 0 female, 1 male, by a picture's `known_as`; empty without the files that say it. Raises
+        `DataUnavailable` where these are broken."""
+
+    @classmethod
+    def origin(cls, root: Path) -> tuple[str, ...]:  # noqa: ARG003
+        """Notes on the folder that is read, if there are several that could be."""
+        return ()
+
+    @classmethod
+    def known_as(cls, picture: Path) -> str:
+        """The name under which a picture's gender is known: its person's, unless a set overrides this."""
+        return picture.parent.name
+
+    @classmethod
+    def further(cls, pictures: Sequence[Path]) -> dict[str, NDArray[np.int64]]:  # noqa: ARG003
+        """Labels (N,) of the set's attributes beside gender and those that casting gives."""
+        return {}
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where there is a folder (whether it is whole shows when it is loaded)."""
+        if cls.root() is not None:
+            return None
+        return f"unpack {cls.layout}, lies in the folder that LEAKRANGE_DATA names"
+
+    @classmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """The people as ``spec.seed`` draws and casts them, at ``spec.size``. If genders are known, half of a
+        student's people are of either.
+
+        Raises as `folders`, `genders`, `draw_pictures`, `read_pictures` and `cast` do.
+        """
+        root = cls.root()
+        if root is None:
+            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
+        known = cls.genders(root)
+        albums = draw_pictures(cls.folders(root), cls.people, cls.casting, spec.seed)
+        paths = [path for album in albums.values() for path in album]
+        person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
+        gender = np.array([known.get(cls.known_as(path), -1) for path in paths], dtype=np.int64)
+        halves = gender if known else None
+        # A first casting fails early where there are too few people, before minutes are spent on pictures.
+        cast(person, np.arange(len(paths)), cls.casting, spec.seed, halves)
+        images, group = read_pictures(paths, spec.size or cls.spec.shape[0])
+        roles = cast(person, group, cls.casting, spec.seed, halves)
+        notes = cls.origin(root)
+        if not known:
+            notes += (f"without {cls.gender_files}: nobody's gender is known",)
+        outline = roles.outline({"gender": gender, **cls.further(paths)}, group, notes)
+        return outline.with_values(compacted(images, roles.kept))
 
 
 def data_folder(*names: str) -> Path | None:
@@ -107,44 +192,6 @@ def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], 
         group[number] = groups.setdefault(content, number)
         images[number] = resized(_middle(picture)[np.newaxis], size)[0]
     return images, group
-
-
-def cast_content(
-    folders: Mapping[str, Sequence[Path]],
-    people: int,
-    casting: Casting,
-    spec: DataSpec,
-    size: int,
-    classes: Mapping[str, Callable[[Path], int]],
-    *,
-    by_gender: bool,
-    notes: tuple[str, ...],
-) -> Content:
-    """At most so many people of the ``folders``, drawn and cast by ``spec.seed``, with their pictures.
-
-    ``classes`` are the set's attributes beside those that casting gives: functions from a picture's path to
-    its class, -1 where it is unknown. ``by_gender``: a student's people are half of either "gender". Raises
-    as `draw_pictures`, `read_pictures` and `cast` do.
-    """
-    albums = draw_pictures(folders, people, casting, spec.seed)
-    paths = [path for album in albums.values() for path in album]
-    person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
-    labels = {
-        name: np.array([class_of(path) for path in paths], dtype=np.int64)
-        for name, class_of in classes.items()
-    }
-    gender = labels["gender"] if by_gender else None
-    # A first casting fails early where there are too few people, before minutes are spent on pictures.
-    cast(person, np.arange(len(paths)), casting, spec.seed, gender)
-    images, group = read_pictures(paths, size)
-    roles = cast(person, group, casting, spec.seed, gender)
-    return Content(
-        values=compacted(images, roles.kept),
-        labels=roles.labels() | {name: values[roles.kept] for name, values in labels.items()},
-        group=group[roles.kept],
-        official=roles.official(),
-        notes=notes,
-    )
 
 
 def compacted(images: NDArray[np.uint8], kept: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.samples import Attribute, train_or_test
+from leakrange.data.catalogue import Outline
+from leakrange.data.samples import Attribute, by_name, train_or_test
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import DataUnavailable
 
@@ -49,13 +51,22 @@ class Roles:
     member: NDArray[np.int64]
     student: NDArray[np.int64]
 
-    def labels(self) -> dict[str, NDArray[np.int64]]:
-        """The attributes of `people_attributes` that casting gives."""
-        return {"identity": self.member, "person": self.person, "role": self.role, "student": self.student}
-
-    def official(self) -> NDArray[np.uint8]:
-        """Official split: members' pictures are training samples, all others test samples."""
-        return train_or_test(self.role != MEMBER)
+    def outline(
+        self,
+        labels: Mapping[str, NDArray[np.int64]],
+        group: NDArray[np.int64] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Outline:
+        """The pictures that are kept, with the attributes of `people_attributes`. Members' pictures are
+        training samples, all others test samples. labels, group: of all pictures, (N,)."""
+        cast_labels = {"identity": self.member, "person": self.person, "role": self.role}
+        further = {name: values[self.kept] for name, values in labels.items()}
+        return Outline(
+            labels=cast_labels | {"student": self.student} | further,
+            group=None if group is None else group[self.kept],
+            official=train_or_test(self.role != MEMBER),
+            notes=notes,
+        )
 
 
 def cast(
@@ -99,22 +110,18 @@ def cast(
     return Roles(kept, roles[index], index.astype(np.int64), member[index], enrolled[index])
 
 
-def people_attributes(people: int, members: int, students: int, further: Attribute) -> dict[str, Attribute]:
-    """The attributes of a set with roles, which has at most so many people, members and classes of a student.
-    ``further`` is another attribute of the person."""
-    return {
-        "identity": Attribute(
-            "identity", tuple(f"member-{i}" for i in range(members)), "which member is shown; -1 for others"
-        ),
-        "person": Attribute("person", tuple(f"person-{i}" for i in range(people)), "who is shown"),
-        "role": Attribute("role", ROLES, "the part that the person plays; changes with the data seed"),
-        "student": Attribute(
-            "student",
-            tuple(f"person-{i}" for i in range(students)),
-            "which class of a student; -1 for others",
-        ),
-        further.name: further,
-    }
+def people_attributes(people: int, casting: Casting, *further: Attribute) -> Mapping[str, Attribute]:
+    """The attributes of a set of at most so many people, who are cast. ``further`` are those that the set has
+    besides."""
+    persons = tuple(f"person-{i}" for i in range(people))
+    members = range(people - casting.students - casting.outsiders - casting.public)
+    return by_name(
+        Attribute("identity", tuple(f"member-{i}" for i in members), "which member is shown; -1 for others"),
+        Attribute("person", persons, "who is shown"),
+        Attribute("role", ROLES, "the part that the person plays; changes with the data seed"),
+        Attribute("student", persons[: casting.students], "which class of a student; -1 for others"),
+        *further,
+    )
 
 
 def _kept(

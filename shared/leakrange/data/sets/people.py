@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
@@ -17,7 +15,7 @@ from leakrange.wire.samples import SampleSpec
 __all__ = ["People"]
 
 CASTING = Casting(students=20, outsiders=100, public=282)
-PEOPLE, MEMBERS = 891, 489
+PEOPLE = 891
 
 
 @datasets.register("people")
@@ -33,11 +31,11 @@ class People(DataSet):
     name = "people"
     description = "faces of 891 people of celeba_sub and lfw, cast as members and others (FACELEAKS)"
     person = "person"
-    attributes = MappingProxyType(
-        people_attributes(
-            PEOPLE, MEMBERS, CASTING.students, Attribute("gender", ("female", "male"), "-1 for a few images")
-        )
-        | {"source": Attribute("source", (CelebASub.name, LFW.name), "the set that the image comes from")}
+    attributes = people_attributes(
+        PEOPLE,
+        CASTING,
+        Attribute("gender", ("female", "male"), "-1 for a few images"),
+        Attribute("source", (CelebASub.name, LFW.name), "the set that the image comes from"),
     )
     spec = SampleSpec.picture(64, 64, 3)
     source = f"{CelebASub.source}; {LFW.source}"
@@ -73,9 +71,4 @@ def _people(celeba: Outline, lfw: Outline, seed: int) -> tuple[Outline, Roles]:
     gender = np.concatenate([celeba.labels["male"], lfw.labels["gender"]])
     source = np.repeat((0, 1), [len(part) for part in parts])
     roles = cast(person, group, CASTING, seed, gender)
-    outline = Outline(
-        labels=roles.labels() | {"gender": gender[roles.kept], "source": source[roles.kept]},
-        group=group[roles.kept],
-        official=roles.official(),
-    )
-    return outline, roles
+    return roles.outline({"gender": gender, "source": source}, group), roles

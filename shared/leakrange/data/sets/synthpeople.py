@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
@@ -30,10 +28,7 @@ class SynthPeople(DataSet):
     name = "synthpeople"
     description = "synthfaces, its invented people cast as members and others (FACELEAKS)"
     person = "person"
-    attributes = MappingProxyType(
-        people_attributes(IDENTITIES, IDENTITIES - 130, CASTING.students, FIXED)
-        | {"glasses": FACE_ATTRIBUTES["glasses"]}
-    )
+    attributes = people_attributes(IDENTITIES, CASTING, FIXED, FACE_ATTRIBUTES["glasses"])
     spec = SampleSpec.picture(64, 64, 3)
     source = SynthFaces.source
     official_split = True
@@ -59,5 +54,4 @@ class SynthPeople(DataSet):
 
 def _people(drawn: Outline, seed: int) -> tuple[Outline, Roles]:
     roles = cast(drawn.labels["identity"], np.arange(len(drawn)), CASTING, seed)
-    kept = {name: drawn.labels[name][roles.kept] for name in (FIXED.name, "glasses")}
-    return Outline(labels=roles.labels() | kept, official=roles.official()), roles
+    return roles.outline({name: drawn.labels[name] for name in (FIXED.name, "glasses")}), roles

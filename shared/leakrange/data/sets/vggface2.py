@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
-from leakrange.data.catalogue import Content, DataSet, datasets
-from leakrange.data.folders import (
-    cast_content,
-    data_folder,
-    person_folders,
-    text_lines,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.catalogue import datasets
+from leakrange.data.folders import AlbumSet, data_folder, person_folders, text_lines
 from leakrange.data.people import Casting, people_attributes
 from leakrange.data.samples import Attribute
-from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.samples import SampleSpec
 
 __all__ = ["VGGFace2"]
 
@@ -28,39 +23,32 @@ CASTING = Casting(students=20, outsiders=100, public=280)
 PEOPLE = 900
 """Number of people drawn of the 9,131: with thirty pictures each they take 330 MB at 64 pixels, 2 GB at
 160."""
-GENDERS = ("female", "male")
 
 
 @datasets.register("vggface2")
-class VGGFace2(DataSet):
+class VGGFace2(AlbumSet):
     """900 people of VGGFace2, at most thirty pictures of each, the square in the middle of each picture.
 
     The original folders lie in ``$LEAKRANGE_DATA/vggface2``: ``train/n000002/0001_01.jpg`` and so on,
     likewise in ``test``, and, if genders are to be known, ``identity_meta.csv``. One of ``train`` and
     ``test`` is enough. The data seed draws the people and casts them: 500 members, on whom a teacher is
     trained, 100 outsiders, 20 people whom a student learns to recognise (ten of either gender, where it is
-    known), 280 of the public; with fewer people, members are missing first. As in `people` the members'
-    pictures are the training images, all others test images; give a share of 0 for ``auxiliary``.
+    known), 280 of the public; with fewer people, members are missing first.
     """
 
     name = "vggface2"
     description = "faces of 900 people of VGGFace2, cast as members and others (FACELEAKS)"
-    person = "person"
-    attributes = MappingProxyType(
-        people_attributes(
-            PEOPLE,
-            PEOPLE - CASTING.students - CASTING.outsiders - CASTING.public,
-            CASTING.students,
-            Attribute("gender", GENDERS, "-1 where identity_meta.csv does not say"),
-        )
-        | {"part": Attribute("part", PARTS, "the part of VGGFace2 that the person belongs to")}
+    people, casting = PEOPLE, CASTING
+    attributes = people_attributes(
+        PEOPLE,
+        CASTING,
+        Attribute("gender", ("female", "male"), "-1 where identity_meta.csv does not say"),
+        Attribute("part", PARTS, "the part of VGGFace2 that the person belongs to"),
     )
-    spec = SampleSpec.picture(64, 64, 3)
     source = (
         "VGGFace2, Cao, Shen, Xie, Parkhi and Zisserman 2018, University of Oxford; research use, the "
         "photographs belong to their owners"
     )
-    official_split = True
     notes = (
         f"{PEOPLE} of 9,131 people, drawn with the data seed, and at most {CASTING.most} pictures of each; "
         "the square in the middle of each",
@@ -68,45 +56,34 @@ class VGGFace2(DataSet):
         "only pictures that are equal pixel by pixel count as copies",
     )
 
-    @classmethod
-    def available(cls) -> str | None:
-        """None where one of the two folders exists (whether it is whole shows when it is loaded)."""
-        if data_folder(*(f"{FOLDER}/{part}" for part in PARTS)) is None:
-            return (
-                f"unpack VGGFace2 so that {FOLDER}/train/n000002/0001_01.jpg, and the like, lies in the "
-                "folder that LEAKRANGE_DATA names"
-            )
-        return None
+    layout = f"VGGFace2 so that {FOLDER}/train/n000002/0001_01.jpg, and the like"
+    gender_files = METADATA
 
     @classmethod
-    def read(cls, spec: DataSpec) -> Content:
-        """The people as ``spec.seed`` draws and casts them, at ``spec.size``.
+    def root(cls) -> Path | None:
+        """See `AlbumSet.root`; one of the two parts is enough."""
+        part = data_folder(*(f"{FOLDER}/{name}" for name in PARTS))
+        return None if part is None else part.parent
 
-        Raises as `cast_content` does, and `DataUnavailable` for broken metadata.
-        """
-        root = data_folder(FOLDER)
-        if root is None:
-            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
-        genders = _genders(root / METADATA)
-        classes = {
-            "gender": lambda path: genders.get(path.parent.name, -1),
-            "part": lambda path: PARTS.index(path.parent.parent.name),
-        }
-        notes = () if genders else (f"without {METADATA}: nobody's gender is known",)
-        size = spec.size or cls.spec.shape[0]
-        return cast_content(
-            _folders(root), PEOPLE, CASTING, spec, size, classes, by_gender=bool(genders), notes=notes
-        )
+    @classmethod
+    def folders(cls, root: Path) -> Mapping[str, Sequence[Path]]:
+        """See `AlbumSet.folders`; a person in both parts of a copy is one person all the same."""
+        folders: dict[str, list[Path]] = {}
+        for part in PARTS:
+            if (root / part).is_dir():
+                for name, folder in person_folders(root / part).items():
+                    folders.setdefault(name, []).append(folder)
+        return folders
 
+    @classmethod
+    def genders(cls, root: Path) -> Mapping[str, int]:
+        """See `AlbumSet.genders`."""
+        return _genders(root / METADATA)
 
-def _folders(root: Path) -> dict[str, list[Path]]:
-    """Everybody's folders; a person in both parts of a copy is one person all the same."""
-    folders: dict[str, list[Path]] = {}
-    for part in PARTS:
-        if (root / part).is_dir():
-            for name, folder in person_folders(root / part).items():
-                folders.setdefault(name, []).append(folder)
-    return folders
+    @classmethod
+    def further(cls, pictures: Sequence[Path]) -> dict[str, NDArray[np.int64]]:
+        """The part that each picture lies in."""
+        return {"part": np.array([PARTS.index(path.parent.parent.name) for path in pictures])}
 
 
 def _genders(path: Path) -> Mapping[str, int]:
