@@ -7,8 +7,6 @@ with ``offset``) or plain arrays. Nothing in a file is ever unpickled.
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +22,7 @@ from leakrange.data.columns import PACK_AGAIN, Columns, require_classes, require
 from leakrange.data.samples import train_or_test
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.tensors import ONE_READER
+from leakrange.wire.stored import UNREADABLE, stored_arrays
 
 __all__ = ["Arrays", "Layout", "PackedSet", "TrainTestSet", "decode", "pieces", "read_arrays"]
 
@@ -117,27 +115,12 @@ def read_arrays(path: Path, layout: Layout, spelling: Spelling = NOTHING) -> dic
     """
     layout = {**layout, **dict.fromkeys(spelling, ("str", 1))}
     try:
-        # Opened here, since NumPy leaves its own handle open when the archive proves broken.
-        with path.open("rb") as file, ONE_READER:
-            stored = np.load(file, allow_pickle=False)
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise DataUnavailable(f"{path} is a single array, not an .npz", hint=PACK_AGAIN)
-            missing = sorted(set(layout) - set(stored.files))
-            if missing:
-                raise DataUnavailable(f"{path} lacks the arrays: {', '.join(missing)}", hint=PACK_AGAIN)
-            arrays = {name: stored[name] for name in layout}
-    # Errors of NumPy's own checks, zipfile, zlib and the file system, e.g. for a file cut short.
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        MemoryError,
-        TypeError,
-        NotImplementedError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as broken:
+        with path.open("rb") as file:
+            arrays = stored_arrays(file, layout)
+    except (*UNREADABLE, MemoryError) as broken:
         raise DataUnavailable(f"{path} cannot be read: {broken}", hint=PACK_AGAIN) from broken
+    if missing := sorted(set(layout) - set(arrays)):
+        raise DataUnavailable(f"{path} lacks the arrays: {', '.join(missing)}", hint=PACK_AGAIN)
     for name, (dtype, axes) in layout.items():
         array = arrays[name]
         fits = array.dtype.kind == "U" if dtype == "str" else array.dtype == np.dtype(dtype)

@@ -8,10 +8,6 @@ import os
 import re
 import secrets
 import shutil
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,10 +17,9 @@ import orjson
 import structlog
 from numpy.typing import NDArray
 
-from leakrange.store.claims import overstated
 from leakrange.wire.disk import read_regular, room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
-from leakrange.wire.tensors import ONE_READER
+from leakrange.wire.stored import UNREADABLE, stored_array, stored_arrays
 
 __all__ = [
     "FolderStore",
@@ -40,11 +35,6 @@ __all__ = [
 log = structlog.get_logger("leakrange.store.files")
 T = TypeVar("T")
 
-_UNREADABLE = (
-    *(ValueError, EOFError, KeyError, TypeError, NotImplementedError, RuntimeError, OverflowError),
-    *(OSError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
-)
-"""Errors of NumPy, zipfile and zlib for damaged bytes, besides `MemoryError`; see `_read`."""
 _SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
 _NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
@@ -138,25 +128,14 @@ def put_array(store: FolderStore, name: str, array: NDArray[Any]) -> None:
 def get_array(store: FolderStore, name: str) -> NDArray[Any]:
     """Return the array; raises `NotFound`, or `DamagedFile` if the content is no npy of numbers, which is
     then set aside (nothing is unpickled), or `MemoryError` if an undamaged one does not fit in memory."""
-    return _read(store, name, _array)
-
-
-def _array(content: bytes) -> NDArray[Any]:
-    array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    return array
+    return _read(store, name, stored_array)
 
 
 def _read(store: FolderStore, name: str, read: Callable[[bytes], T]) -> T:
     content = store.get(name)
     try:
-        with ONE_READER:
-            try:
-                return read(content)
-            except MemoryError:
-                if not overstated(content):
-                    raise  # the file is whole, and may not be set aside: there is no memory for it
-                raise ValueError("it claims to be larger than it is") from None
-    except _UNREADABLE as error:
+        return read(content)
+    except UNREADABLE as error:
         raise store.damaged(name) from error
 
 
@@ -190,14 +169,7 @@ def put_arrays(store: FolderStore, name: str, arrays: Mapping[str, NDArray[Any]]
 def get_arrays(store: FolderStore, name: str) -> dict[str, NDArray[Any]]:
     """Return the named arrays; raises `NotFound`, or `DamagedFile` if the content is no npz of numbers, which
     is then set aside (nothing is unpickled)."""
-    return _read(store, name, _arrays)
-
-
-def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("one array, not an npz")
-        return {key: archive[key] for key in archive.files}
+    return _read(store, name, lambda content: stored_arrays(io.BytesIO(content)))
 
 
 def whole(store: FolderStore, name: str) -> bool:

@@ -6,7 +6,6 @@ import base64
 import binascii
 import math
 import re
-import threading
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -20,7 +19,6 @@ from leakrange.wire.errors import InvalidInput, MalformedBody, NotAcceptable
 __all__ = [
     "JSON",
     "NPY",
-    "ONE_READER",
     "decode_npy",
     "encode_npy",
     "from_base64",
@@ -87,16 +85,14 @@ def _preferred(accept: str) -> str:
     return best
 
 
-ONE_READER = threading.Lock()
-"""Held while NumPy reads an npy or npz file. It evaluates the header as Python, and of two threads that parse
-at once one may end with ``SystemError: AST constructor recursion depth mismatch`` (CPython 3.11)."""
-
-
-def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
+def npy_header(
+    body: bytes | memoryview, *, stored: bool = False
+) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
     """Shape, dtype, Fortran order and data offset of an npy body, without reading the data.
 
     Raises `MalformedBody` if it is no npy file or its length does not fit its header, `InvalidInput` for
-    objects, strings and other dtypes than numbers. The declared size is checked against the bytes that are
+    objects, strings and other dtypes than numbers; in a ``stored`` file booleans and text are read, too. The
+    declared size is checked against the bytes that are
     there, so a small body cannot ask for a large array. The header, which NumPy itself evaluates as Python,
     is read by a pattern: it is faster, and no untrusted text reaches a parser of code.
     """
@@ -109,18 +105,18 @@ def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any]
     offset = begin + int.from_bytes(start[8:begin], "little")
     if offset > len(start):
         raise MalformedBody(f"the npy header is longer than {MAX_HEADER} bytes, or than the body")
-    shape, dtype, fortran, size = _announced(start[begin:offset])
+    shape, dtype, fortran, size = _announced(start[begin:offset], stored)
     if size != len(body) - offset or len(shape) > MAX_SIDES:
         raise MalformedBody(f"the npy header announces {shape} of {dtype}, {len(body) - offset} bytes came")
     return shape, dtype, fortran, offset
 
 
 @lru_cache(KEPT_HEADERS)
-def _announced(header: bytes) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
+def _announced(header: bytes, stored: bool) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
     """Shape, dtype, Fortran order and bytes of the data."""
     entries = _header_entries(header)
     descr, order, sides = entries["descr"], entries["fortran_order"], entries["shape"].split(b",")
-    if not _NUMBERS.fullmatch(descr):
+    if not (_STORED if stored else _NUMBERS).fullmatch(descr):
         raise InvalidInput(
             f"npy dtype {descr.decode('latin1')} is not read",
             hint="send uint8, an integer or a float dtype; never objects",
@@ -136,6 +132,7 @@ _ENTRY = re.compile(
 )
 _KINDS = {"descr": "text", "fortran_order": "flag", "shape": "sides"}
 _NUMBERS = re.compile(rb"[<>|=]?(?:[ui][1248]|f[248])")
+_STORED = re.compile(rb"[<>|=]?(?:[ui][1248]|f[248]|b1|U\d{1,6})")
 
 
 def _header_entries(header: bytes) -> dict[str, bytes]:
@@ -165,10 +162,10 @@ def decode_npy(body: bytes | memoryview) -> NDArray[Any]:
     return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
-def npy_view(body: bytes | memoryview) -> NDArray[Any]:
-    """Return ``body`` as an array like `decode_npy`, but without a copy: read only, in its own order and byte
-    order."""
-    shape, dtype, fortran, offset = npy_header(body)
+def npy_view(body: bytes | memoryview, *, stored: bool = False) -> NDArray[Any]:
+    """Return ``body`` as an array like `decode_npy`, but without a copy: read only if that is, in its own
+    order and byte order. ``stored``: see `npy_header`."""
+    shape, dtype, fortran, offset = npy_header(body, stored=stored)
     flat = np.frombuffer(body, dtype=dtype, offset=offset)
     try:
         return flat.reshape(shape, order="F" if fortran else "C")
