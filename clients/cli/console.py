@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -73,10 +74,16 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print the result for programs: JSON on standard output, without colours."""
-    written = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    """Print the result for programs: JSON on standard output, without colours. Schemas may be among it."""
+    written = orjson.dumps(value, _dumped, option=orjson.OPT_INDENT_2).decode()
     # Within a string each of them may be written by its number, and nowhere else do they stand.
     sys.stdout.write(re.sub(r"[^\n -~]", _numbered, written) + "\n")
+
+
+def _dumped(schema: Any) -> Any:
+    if isinstance(schema, BaseModel):
+        return schema.model_dump(mode="json")
+    raise TypeError(f"{type(schema).__name__} is no JSON")
 
 
 def _numbered(match: re.Match[str]) -> str:

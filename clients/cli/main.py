@@ -11,7 +11,6 @@ import leakrange
 from leakrange.clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
 from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
-from leakrange.clients.cli.commands.federation import federation
 from leakrange.clients.cli.commands.load import load
 from leakrange.clients.cli.commands.reproduce import reproduce
 from leakrange.clients.cli.commands.trace import trace
@@ -51,7 +50,7 @@ app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(limits.limits, name="limits")
 app.add_typer(audit, name="audit")
-app.add_typer(federation, name="federation")
+app.add_typer(scenarios.federation, name="federation")
 app.command()(reproduce)
 
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, print_json, print_table, print_text, say
-from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.wire.comparison import Change, ComparedCell, Comparison, RunFigure
 
 __all__ = ["compare"]
@@ -32,7 +31,7 @@ def compare(
             return
         comparison = place.runs.compare(*runs)
     if as_json:
-        print_json(comparison.model_dump(mode="json"))
+        print_json(comparison)
         return
     _show(comparison)
 

@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from leakrange.client.embedded import RangeRecord
-from leakrange.clients.cli.connection import state_folder
 from leakrange.clients.cli.console import note, plain, print_json, print_table, screen
 from leakrange.clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
 from leakrange.clients.cli.embedded.parties import check_variables
 from leakrange.clients.cli.embedded.ports import DEFAULT_BASE, check_base
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State
+from leakrange.clients.cli.options import AsJson, State, state_folder
 from leakrange.service.parties import SERVERS
 
 __all__ = ["down", "status", "up"]

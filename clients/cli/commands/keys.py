@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, print_json, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.registry import UnknownName
 from leakrange.wire.endpoints import ENDPOINTS
 from leakrange.wire.names import is_name
@@ -85,7 +84,7 @@ def create(
             counting=counting.value,
         )
     if as_json:
-        print_json(created.model_dump(mode="json"))
+        print_json(created)
         return
     allowed = ", ".join(created.endpoints or ["all endpoints"])
     note(

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.wire.limits import LimitKind, NamedLimit
 from leakrange.wire.names import is_name
 
@@ -26,7 +25,7 @@ def list_limits(state: State = None, url: Url = None, as_json: AsJson = False) -
     with connect(state, url) as place:
         limit_list = place.limits.all()
     if as_json:
-        print_json(limit_list.model_dump(mode="json"))
+        print_json(limit_list)
         return
     print_table(
         ("limit", "kind", "parameters"),
@@ -67,7 +66,7 @@ def put(
     with connect(state, url) as place:
         limit = place.limits.put(name, kind, **body)
     if as_json:
-        print_json(limit.model_dump(mode="json"))
+        print_json(limit)
         return
     note(f"limit {name!r}: {limit.kind}, {_parameters(limit)}; keys name it with --limit {name}")
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import typer
 
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import print_json, print_table
-from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 
 __all__ = ["data", "models"]
 
@@ -27,7 +26,7 @@ def list_data(as_json: AsJson = False) -> None:
     rows = [
         {
             "name": name,
-            "sample": entry.spec.model_dump(mode="json"),
+            "sample": entry.spec,
             "attributes": {key: len(value.classes) for key, value in entry.attributes.items()},
             "description": entry.description,
             "source": entry.source,
@@ -51,7 +50,7 @@ def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -
     with connect(state, url) as place:
         trained = place.models()
     if as_json:
-        print_json([model.model_dump(mode="json") for model in trained])
+        print_json(trained)
         return
     print_table(
         ("model", "data", "behaviour", "seed", "created"),
@@ -62,7 +61,7 @@ def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -
 
 def _sample(row: dict[str, Any]) -> str:
     sample = row["sample"]
-    return f"{sample['encoding']} {'x'.join(str(side) for side in sample['shape'])}"
+    return f"{sample.encoding} {'x'.join(map(str, sample.shape))}"
 
 
 def _attributes(row: dict[str, Any]) -> str:

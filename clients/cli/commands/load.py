@@ -13,10 +13,9 @@ import typer
 
 from leakrange.client import Range
 from leakrange.clients.cli.commands.runs import accepted, to_its_end
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, print_text
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State, Url
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 
 __all__ = ["load"]
 

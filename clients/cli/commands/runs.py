@@ -9,14 +9,11 @@ from typing import Annotated
 import typer
 
 from leakrange.client import Range
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, open_page, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, Open, State, Url
+from leakrange.clients.cli.files import mistakes_named, read_file, write_file
+from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
 from leakrange.clients.cli.progress import watch
-from leakrange.clients.cli.scenario_files import mistake_lines, read_scenario
-from leakrange.wire.disk import room_in
-from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.runs import Accepted
 
 __all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
@@ -47,7 +44,7 @@ def run(
         note(f"run {begun.id}: {begun.name}, {begun.trials} trials")
         if not followed:
             if as_json:
-                print_json(begun.model_dump(mode="json"))
+                print_json(begun)
             else:
                 say(begun.id)
             return
@@ -57,15 +54,8 @@ def run(
 def accepted(place: Range, scenario: Path, as_json: bool, *, load: bool = False) -> Accepted:
     """Return the controller's answer to an accepted scenario. Ends with the scenario's mistakes if it is
     refused."""
-    text = read_scenario(scenario)
-    try:
-        return place.runs.start(text, load=load)
-    except InvalidScenario as error:
-        if as_json:
-            print_json({"valid": False, "mistakes": error.mistakes})
-            raise typer.Exit(Exit.USAGE) from error
-        lines = mistake_lines(scenario, error.mistakes)
-        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint, lines=lines) from error
+    with mistakes_named(scenario, as_json=as_json):
+        return place.runs.start(read_file(scenario), load=load)
 
 
 def follow(
@@ -86,7 +76,7 @@ def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     with connect(state, url) as place:
         views = place.runs.latest()
     if as_json:
-        print_json([view.model_dump(mode="json") for view in views])
+        print_json(views)
         return
     print_table(
         ("run", "name", "state", "trials", "seconds", "created"),
@@ -139,7 +129,7 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
             hint=f"'leakrange follow {run}' watches it again, 'leakrange cancel {run}' ends it",
         ) from None
     if as_json:
-        print_json(view.model_dump(mode="json"))
+        print_json(view)
     else:
         note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
     if view.state != "cancelled" and (report is not None or opened):
@@ -155,10 +145,7 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
 
 
 def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:
-    page = place.runs.report(run)
-    with room_in(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
+    write_file(path, place.runs.report(run))
     tell(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)

@@ -1,4 +1,4 @@
-"""``scenario check``, ``scenario schema``: the scenario language. Need no range.
+"""``scenario check``, ``scenario schema``, ``federation recipes``: the scenario language. Need no range.
 
 The language brings every registered attack, defence and data set with it: it is imported where it is used, so
 that the other commands answer at once.
@@ -12,14 +12,13 @@ from typing import Annotated
 import typer
 
 from leakrange.clients.cli.console import note, print_json
-from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.files import mistakes_named, read_file
 from leakrange.clients.cli.options import AsJson
-from leakrange.clients.cli.scenario_files import mistake_lines, read_scenario
-from leakrange.wire.errors import InvalidScenario
 
-__all__ = ["scenario"]
+__all__ = ["federation", "scenario"]
 
 scenario = typer.Typer(help="The scenario language.", no_args_is_help=True)
+federation = typer.Typer(help="Extractors that devices learn together.", no_args_is_help=True)
 
 
 @scenario.command("check")
@@ -33,17 +32,9 @@ def check(
     from leakrange.scenario.matrix import expand
     from leakrange.scenario.unread import unread_decoders
 
-    text = read_scenario(file)
-    try:
-        checked = parse(text)
+    with mistakes_named(file, as_json=as_json):
+        checked = parse(read_file(file))
         plan = expand(checked)
-    except InvalidScenario as error:
-        mistakes = error.extra.get("mistakes", [])
-        if as_json:
-            print_json({"valid": False, "mistakes": mistakes})
-            raise typer.Exit(Exit.USAGE) from error
-        lines = mistake_lines(file, mistakes)
-        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint, lines=lines) from error
     counts = {"trials": len(plan.trials), "models": len(plan.models)}
     warnings = unread_decoders(trial.result for trial in plan.trials)
     if as_json:
@@ -60,3 +51,23 @@ def schema() -> None:
     from leakrange.scenario.schema import scenario_schema
 
     print_json(scenario_schema())
+
+
+@federation.callback()
+def _group() -> None:
+    """Keeps the name of the one command that there is."""
+
+
+@federation.command("recipes")
+def recipes(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a YAML or JSON file with a scenario")],
+) -> None:
+    """Print the recipes of all extractors that a scenario needs, as `python -m leakrange.services.federation
+    run` takes them. Ends with 2 where the scenario has mistakes."""
+    from leakrange.defences.registered import is_federated
+    from leakrange.scenario.language import parse
+    from leakrange.scenario.matrix import expand
+
+    with mistakes_named(file):
+        plan = expand(parse(read_file(file)))
+    print_json([each.recipe for each in plan.obfuscators if is_federated(each.recipe)])

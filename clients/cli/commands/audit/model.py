@@ -18,13 +18,12 @@ from leakrange.clients.cli.commands.audit.options import (
     Sensitive,
     Size,
     Tested,
+    planned,
 )
-from leakrange.clients.cli.commands.audit.plans import planned
-from leakrange.clients.cli.connection import connect
 from leakrange.clients.cli.console import note, print_json, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State, Url
-from leakrange.wire.disk import room_in
+from leakrange.clients.cli.files import read_file, write_file
+from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
@@ -75,14 +74,14 @@ def model(
         test=test,
         sensitive=sensitive,
         seed=seed,
-        changed=changed or [],
+        changed=changed,
         population=population,
     )
     verdict = _of_file(file, plan) if file is not None else _served(str(name), provider, plan, state, url)
     if report is not None:
         _write(verdict, report)
     if as_json:
-        print_json(verdict.model_dump(mode="json"))
+        print_json(verdict)
     else:
         _show(verdict)
     if verdict.conclusion != "passes":
@@ -90,10 +89,7 @@ def model(
 
 
 def _of_file(file: Path, plan: AuditPlan) -> Verdict:
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise CliError(f"{file}: {error.strerror}", code=Exit.USAGE) from error
+    content = read_file(file)
     import torch  # seconds: only where it is needed
 
     from leakrange.audit.examination import examine
@@ -124,9 +120,7 @@ def _write(verdict: Verdict, path: Path) -> None:
         from leakrange.report.verdict import verdict_page
 
         text = verdict_page(verdict)
-    with room_in(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_file(path, text)
     note(f"verdict: {path.resolve().as_uri()}")
 
 

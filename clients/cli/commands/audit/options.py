@@ -1,12 +1,32 @@
-"""Options that both commands share."""
+"""The options that both commands share, and the plan of an audit that they make."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
-__all__ = ["Changed", "Data", "Labelled", "Limit", "Seed", "Sensitive", "Size", "Tested"]
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.files import read_file, settings_of
+from leakrange.jobs.audit import AuditPlan
+
+if TYPE_CHECKING:
+    from leakrange.audit.members import ModelPopulation
+
+__all__ = [
+    "Changed",
+    "Data",
+    "Labelled",
+    "Limit",
+    "Seed",
+    "Sensitive",
+    "Size",
+    "Tested",
+    "planned",
+    "read_population",
+]
 
 Data = Annotated[str, typer.Option("--data", help="the data set that the model is claimed to be for")]
 Size = Annotated[
@@ -25,3 +45,56 @@ Changed = Annotated[
         "--set", metavar="NAME=VALUE", help="a setting of the further training: rounds, lr, ... (repeatable)"
     ),
 ]
+
+TESTS = ["viciousness", "entropy"]
+
+
+def planned(
+    *,
+    data: str,
+    size: int | None,
+    limit: int | None,
+    labelled: int,
+    test: int,
+    sensitive: str | None,
+    seed: int,
+    changed: list[str] | None,
+    population: Path | None = None,
+) -> AuditPlan:
+    """Return the plan; raises `CliError` for invalid values."""
+    settings: dict[str, Any] = {**settings_of(changed or [])}
+    if "optimiser" in settings:
+        settings["optimiser"] = {"name": settings["optimiser"]}
+    given: dict[str, Any] = {
+        "data": {"name": data, "size": size, "limit": limit},
+        "labelled": labelled,
+        "test": test,
+        "tests": [*TESTS, *(["curiosity"] if sensitive else [])],
+        "sensitive": sensitive,
+        "viciousness": settings,
+        "seed": seed,
+    }
+    if population is not None:
+        there = read_population(population)
+        scores = {name: there.known(name) for name in there.plan.tests}
+        given["known"] = {name: score for name, score in scores.items() if score is not None}
+    try:
+        return AuditPlan.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise CliError(f"{where}: {first['msg']}", code=Exit.USAGE) from error
+
+
+def read_population(path: Path) -> ModelPopulation:
+    """Read a population that ``audit population`` has written; raises `CliError` for anything else."""
+    from leakrange.audit.members import ModelPopulation
+
+    try:
+        return ModelPopulation.model_validate_json(read_file(path))
+    except ValidationError as error:
+        raise CliError(
+            f"{path} is no population of known models: {error.error_count()} mistakes",
+            code=Exit.USAGE,
+            hint="'leakrange audit population' writes one",
+        ) from error

@@ -16,8 +16,9 @@ from leakrange.clients.cli.commands.audit.options import (
     Sensitive,
     Size,
     Tested,
+    planned,
+    read_population,
 )
-from leakrange.clients.cli.commands.audit.plans import planned, read_population
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import AsJson
@@ -59,7 +60,7 @@ def population(
         test=test,
         sensitive=sensitive,
         seed=seed,
-        changed=changed or [],
+        changed=changed,
     )
     import torch
 
@@ -86,7 +87,7 @@ def population(
     if not audited.members:
         raise CliError(f"{folder} holds no model that {data!r} can audit", code=Exit.USAGE)
     if as_json:
-        print_json(audited.model_dump(mode="json"))
+        print_json(audited)
     else:
         _show(audited)
 

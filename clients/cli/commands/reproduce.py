@@ -14,13 +14,12 @@ import typer
 from pydantic import ValidationError
 
 from leakrange.client import Range
-from leakrange.clients.cli.commands.reproduce.writing import prepare, write
-from leakrange.clients.cli.connection import connect, state_folder
-from leakrange.clients.cli.console import note
+from leakrange.clients.cli.console import note, print_text
 from leakrange.clients.cli.embedded.launcher import Settings as RangeSettings
 from leakrange.clients.cli.embedded.launcher import detach, stop
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import State, Url
+from leakrange.clients.cli.files import settings_of, write_file
+from leakrange.clients.cli.options import State, Url, connect, state_folder
 from leakrange.clients.cli.progress import watch
 from leakrange.registry import UnknownName, unknown
 from leakrange.wire.errors import LeakrangeError
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from leakrange.papers import Paper
     from leakrange.papers.cells import Cells
     from leakrange.papers.trials import TrialBatch
+    from leakrange.report.document import Document
 
 __all__ = ["reproduce"]
 
@@ -91,12 +91,12 @@ def reproduce(
     entry = papers[name]
     if quick and (table or rows):
         raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
-    prepare(store, output, page)
+    _prepare(store, output, page)
     cells = Cells(store if not show or (store / f"{name}.json").exists() else PUBLISHED)
     tables = list(entry.quick) if quick else table or list(entry.tables)
     seeds = seeds or (1 if quick else entry.seeds)
     with _meant():
-        given = {**(entry.quick_settings if quick else {}), **_given(chosen or [])}
+        given = {**(entry.quick_settings if quick else {}), **settings_of(chosen or [])}
         paper = entry(_settings(entry, given))
         kept = entry.select(tables, rows)
         missing = [each for each in paper.wanted(kept, seeds) if cells.get(paper.cell(each)) is None]
@@ -108,7 +108,45 @@ def reproduce(
                 _run(place, paper, batch, cells)
     with _meant():
         document = paper.document(kept, seeds, cells, shlex.join(["leakrange", *sys.argv[1:]]))
-    write(document, output, page)
+    _write(document, output, page)
+
+
+def _prepare(store: Path, *files: Path | None) -> None:
+    """Make sure that the folder ``store`` and the ``files`` can be written, before hours are spent on what
+    goes there. Raises `CliError`."""
+    for path in (store / ".try", *files):
+        if path is None:
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists()
+            with path.open("ab"):
+                pass
+            if new:
+                path.unlink()
+        except OSError as error:
+            raise CliError(
+                f"{error.filename or path} cannot be written: {error.strerror}",
+                code=Exit.USAGE,
+                hint="choose another --store" if path.parent == store else "choose another --out or --page",
+            ) from error
+
+
+def _write(document: Document, output: Path | None, page: Path | None) -> None:
+    """Write the page as Markdown on the console and in ``output``, pictures beside it in a folder of its
+    name, and as HTML in ``page``."""
+    from leakrange.report.document import html, markdown, pictures
+
+    if output:
+        folder = output.with_suffix("")
+        for name, svg in pictures(document).items():
+            write_file(folder / name, svg)
+        write_file(output, markdown(document, folder.name))
+        note(f"results: {output}")
+    if page:
+        write_file(page, html(document))
+        note(f"results: {page}")
+    print_text(markdown(document) + "\n")
 
 
 @contextmanager
@@ -120,16 +158,6 @@ def _meant() -> Iterator[None]:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
     except UnknownName as error:
         raise CliError(str(error), code=Exit.USAGE) from error
-
-
-def _given(chosen: list[str]) -> dict[str, str]:
-    settings = {}
-    for one in chosen:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise CliError(f"--set {one}: write NAME=VALUE", code=Exit.USAGE)
-        settings[name] = value
-    return settings
 
 
 def _settings(entry: type[Paper], given: dict[str, Any]) -> Any:
