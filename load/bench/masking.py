@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leakrange.federation.masking import encoded, masked, pair_seed, unmasked
+from leakrange.federation.secure import encoded, masked, pair_seed, unmasked
 from leakrange.load.bench.harness import machine, with_allocator
 
 __all__ = ["main"]

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from leakrange.federation.aggregation import fedavg
-from leakrange.federation.updates import Update
+from leakrange.federation.updates import Update, fedavg
 
 
 def test_the_mean_is_weighed_by_samples_as_by_hand() -> None:

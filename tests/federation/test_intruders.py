@@ -17,8 +17,7 @@ import torch
 
 from leakrange.data import load
 from leakrange.defences.federated import FederatedDevices
-from leakrange.federation.aggregation import fedavg
-from leakrange.federation.updates import Update
+from leakrange.federation.updates import Update, fedavg
 from tests.federation.flower import (
     ROOT,
     SuperLink,

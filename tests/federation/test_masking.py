@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from leakrange.federation.masking import (
+from leakrange.federation.secure import (
     BITS,
     Masked,
     decoded,

@@ -11,9 +11,8 @@ from pydantic import ValidationError
 
 from leakrange.federation import secure
 from leakrange.federation.in_process import States, one_round
-from leakrange.federation.masking import BITS, Masked, masked
 from leakrange.federation.rounds import Rounds
-from leakrange.federation.secure import close_secretly
+from leakrange.federation.secure import BITS, Masked, close_secretly, masked
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Arrays, Lost, Update
 from leakrange.wire.errors import Conflict

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from leakrange.data.splits import shuffled, stream
-from leakrange.federation.aggregation import fedavg
 from leakrange.federation.settings import Federation
-from leakrange.federation.updates import Arrays, Lost, Update, refusal
+from leakrange.federation.updates import Arrays, Lost, Update, fedavg, refusal
 from leakrange.wire.errors import Conflict
 
 __all__ = ["Rounds"]

@@ -1,16 +1,16 @@
-"""The update that a device sends after a round, and the server's check of it."""
+"""The update that a device sends after a round, the server's check of it, and the mean of several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIGURES", "Arrays", "Lost", "Update", "distance", "refusal"]
+__all__ = ["FIGURES", "Arrays", "Lost", "Update", "distance", "fedavg", "of_type", "refusal"]
 
 FIGURES = frozenset({"adversary_loss", "loss"})
 """Names of figures that a device may report of its training."""
@@ -71,3 +71,30 @@ def refusal(update: Update, sent: Arrays, most_norm: float, most_samples: float 
     if (moved := distance(update.shared, sent)) > most_norm:
         return f"it moved the parameters by {moved:.4g}, more than {most_norm:g}"
     return None
+
+
+def fedavg(updates: Sequence[Update]) -> Arrays:
+    """The mean of the updates' parameters, each weighed by its number of samples (McMahan et al. 2017).
+
+    Summed in float64 in the order of the devices, so that the result does not depend on who answered first.
+    Raises `ValueError` without updates.
+    """
+    if not updates:
+        raise ValueError("nothing to aggregate")
+    ordered = sorted(updates, key=lambda update: update.device)
+    total = sum(update.samples for update in ordered)
+    return {
+        name: of_type(
+            sum(
+                (update.samples / total * update.shared[name].astype(np.float64) for update in ordered),
+                start=np.zeros(first.shape),
+            ),
+            first.dtype,
+        )
+        for name, first in ordered[0].shared.items()
+    }
+
+
+def of_type(mean: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A mean as parameters of that type; for integers the nearest one, since 4.999... is a rounded 5."""
+    return (np.rint(mean) if np.issubdtype(dtype, np.integer) else mean).astype(dtype)

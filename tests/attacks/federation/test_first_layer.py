@@ -13,8 +13,7 @@ from leakrange.attacks.federation.first_layer import (
     samples_in_rows,
 )
 from leakrange.attacks.federation.judged import relative_errors
-from leakrange.federation.aggregation import fedavg
-from leakrange.federation.updates import Update
+from leakrange.federation.updates import Update, fedavg
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 from tests.attacks.federation.conftest import Seen

@@ -17,10 +17,9 @@ from leakrange.defences.extractor_training import finished
 from leakrange.defences.federated import FederatedDevices, load_arrays
 from leakrange.defences.games.information import InformationGame
 from leakrange.defences.representation import representation_defences
-from leakrange.federation.aggregation import fedavg
 from leakrange.federation.in_process import States, one_round
 from leakrange.federation.rounds import Rounds
-from leakrange.federation.updates import Arrays
+from leakrange.federation.updates import Arrays, fedavg
 from tests.defences.representation.conftest import FEDERATION, recipe_of
 
 UNEQUAL = {**FEDERATION, "devices": 5, "local_epochs": 1, "split": {"alpha": 0.7, "by": "y"}}
