@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
 
+from leakrange.store.rows import Rows
 from leakrange.store.tables import EventRow, RunRow, now
 from leakrange.wire.errors import NotFound
 
 __all__ = ["Events"]
 
 
-class Events:
+class Events(Rows):
     """Events by run and number."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def append(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
         """Add an event under the run's next number; raises `NotFound`."""

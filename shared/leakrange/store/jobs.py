@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, Update, func, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.insert import insert_new
+from leakrange.store.rows import Rows
 from leakrange.store.tables import JobRow, JobState, now
 
 __all__ = ["Jobs"]
@@ -17,18 +16,15 @@ __all__ = ["Jobs"]
 OPEN: tuple[JobState, ...] = ("pending", "dispatched")
 
 
-class Jobs:
+class Jobs(Rows):
     """Jobs by run and identity. Methods that change a state return whether this call changed it."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def add(self, run_id: str, jobs: Iterable[tuple[str, str, dict[str, Any]]]) -> int:
         """Add pending jobs (identity, kind, payload); existing ones stay unchanged. Returns how many were
         new."""
         fresh = {"run_id": run_id, "state": "pending", "attempts": 0, "created": now()}
         rows = [{**fresh, "identity": name, "kind": kind, "payload": payload} for name, kind, payload in jobs]
-        return await insert_new(self.session, JobRow, rows, (JobRow.run_id, JobRow.identity))
+        return await self.insert_new(JobRow, rows, JobRow.run_id, JobRow.identity)
 
     async def of_run(self, run_id: str, *, states: Sequence[JobState] | None = None) -> Sequence[JobRow]:
         """Return the jobs of a run in the order in which they were added, read anew from the database."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
 
+from leakrange.store.rows import Rows
 from leakrange.store.tables import LoadRow
 
 __all__ = ["Loads"]
 
 
-class Loads:
+class Loads(Rows):
     """Results by run and by the name of the load test."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def put(self, run: str, part: str, seen: dict[str, Any]) -> None:
         """Store the results of a load test so far, replacing its earlier ones."""

@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.store.insert import insert_new
+from leakrange.store.rows import Rows
 from leakrange.store.tables import ModelRow, now
 from leakrange.wire.errors import NotFound
 
@@ -23,11 +22,8 @@ NEWEST = 20
 """So many models of one data set and behaviour tell how long the next one takes."""
 
 
-class Models:
+class Models(Rows):
     """Models by digest; the first record of each stands, since the same recipe gives the same model."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def add(self, recipe: TrainingRecipe, figures: dict[str, Any]) -> bool:
         """Record a trained model; False if it is recorded already. ``figures`` are what its training
@@ -41,7 +37,7 @@ class Models:
             "figures": figures,
             "created": now(),
         }
-        return await insert_new(self.session, ModelRow, [row], (ModelRow.digest,)) == 1
+        return await self.insert_new(ModelRow, [row], ModelRow.digest) == 1
 
     async def get(self, digest: str) -> ModelRow:
         """The model of that digest; raises `NotFound`."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import func, select, tuple_
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import func, select
 
+from leakrange.store.rows import DatedRows
 from leakrange.store.tables import PlanRow, RunRow, now
-from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.runs import State
 
 __all__ = ["FINAL", "RunStore"]
@@ -25,12 +23,10 @@ _FROM: dict[State, tuple[State, ...]] = {
 }
 
 
-class RunStore:
-    """Runs by id. Ids begin with the UTC time of creation, so that they sort and a person can tell them
-    apart."""
+class RunStore(DatedRows[RunRow]):
+    """Runs by id."""
 
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
+    table, noun = RunRow, "run"
 
     async def create(
         self,
@@ -45,7 +41,7 @@ class RunStore:
         """Add a queued run; ``origin`` is the run that its scenario was taken from."""
         created = now()
         run = RunRow(
-            id=f"{created:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+            id=self.new_id(created),
             name=name,
             scenario_yaml=scenario_yaml,
             scenario=scenario,
@@ -60,13 +56,6 @@ class RunStore:
             await self.session.flush()
         return run
 
-    async def get(self, run_id: str) -> RunRow:
-        """The run; raises `NotFound`."""
-        run = await self.session.get(RunRow, run_id)
-        if run is None:
-            raise NotFound(f"there is no run {run_id!r}", hint="GET /v1/runs lists the runs")
-        return run
-
     async def plan(self, run_id: str) -> dict[str, Any] | None:
         """The plan that was stored with the run; raises `NotFound`."""
         await self.get(run_id)
@@ -77,21 +66,6 @@ class RunStore:
         await self.get(run_id)
         load = select(PlanRow.plan["load"]).where(PlanRow.run_id == run_id)
         return await self.session.scalar(load) is not None
-
-    async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[RunRow], str | None]:
-        """Return up to ``limit`` runs, newest first, older than run ``after``, and the ``after`` of the next
-        page (None: no more).
-
-        Raises `InvalidInput` if ``after`` names no run.
-        """
-        query = select(RunRow).order_by(RunRow.created.desc(), RunRow.id.desc()).limit(limit + 1)
-        if after is not None:
-            last = await self.session.get(RunRow, after)
-            if last is None:
-                raise InvalidInput(f"'after' names no run: {after!r}", hint="take it from the previous page")
-            query = query.where(tuple_(RunRow.created, RunRow.id) < tuple_(last.created, last.id))
-        rows = (await self.session.scalars(query)).all()
-        return rows[:limit], rows[limit - 1].id if len(rows) > limit else None
 
     async def taken_from(self, run_ids: Collection[str]) -> dict[str, list[str]]:
         """Return for each of these runs the runs whose scenarios were copied from it, oldest first."""

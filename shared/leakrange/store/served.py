@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import case, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.insert import insert_new
+from leakrange.store.rows import Rows
 from leakrange.store.runs import FINAL
 from leakrange.store.tables import RunRow, ServedRow
 
@@ -26,16 +25,13 @@ class Unused:
     since: datetime
 
 
-class ServedModelStore:
+class ServedModelStore(Rows):
     """Models by the name that they are served under."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def add(self, run_id: str, model: str, plays: str) -> None:
         """Note that the run wants the model; noting it again changes nothing."""
         row = {"run_id": run_id, "model": model, "plays": plays}
-        await insert_new(self.session, ServedRow, [row], (ServedRow.run_id, ServedRow.model))
+        await self.insert_new(ServedRow, [row], ServedRow.run_id, ServedRow.model)
 
     async def unused(self, model: str | None = None) -> Sequence[Unused]:
         """Return the models that no unfinished run needs, the longest unused first; only ``model``, if

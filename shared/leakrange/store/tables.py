@@ -120,6 +120,15 @@ class RunRow(Base):
     events: Mapped[int] = mapped_column(Integer, default=0)
 
 
+class OfRun(Base):
+    """A numbered row that belongs to a run, and goes with it."""
+
+    __abstract__ = True
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+
+
 class PlanRow(Base):
     """The expanded matrix of a run, kept so that a later version of the code goes on with what was begun. It
     is not in the run's row: that is written with every event, and SQLite then writes the whole row."""
@@ -130,7 +139,7 @@ class PlanRow(Base):
     plan: Mapped[dict[str, Any]]
 
 
-class JobRow(Base):
+class JobRow(OfRun):
     """One step of a run. ``identity`` is the same for the same work in any run, ``kind`` names the kind of
     step (`leakrange.jobs.step`)."""
 
@@ -142,8 +151,6 @@ class JobRow(Base):
         Index(None, "run_id", "state"),
     )
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     identity: Mapped[str] = mapped_column(String(128))
     kind: Mapped[str] = mapped_column(String(16))
     payload: Mapped[dict[str, Any]]
@@ -155,27 +162,23 @@ class JobRow(Base):
     error: Mapped[str | None] = mapped_column(Text)
 
 
-class TrialRow(Base):
+class TrialRow(OfRun):
     """One cell of a run's matrix: ``result`` is a `leakrange.scenario.results.TrialResult`."""
 
     __tablename__ = "trials"
     __table_args__ = (UniqueConstraint("run_id", "trial"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     trial: Mapped[str] = mapped_column(String(256))
     result: Mapped[dict[str, Any]]
 
 
-class TruthRow(Base):
+class TruthRow(OfRun):
     """What edge clients registered for one upload: labels per attribute (-1 where unknown) and the decisions
     they got."""
 
     __tablename__ = "truths"
     __table_args__ = (UniqueConstraint("run_id", "upload"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     upload: Mapped[str] = mapped_column(String(128))
     labels: Mapped[dict[str, Any]]
     decisions: Mapped[list[int]]
@@ -183,14 +186,12 @@ class TruthRow(Base):
     sent_bytes: Mapped[int] = mapped_column(Integer, default=0)
 
 
-class EventRow(Base):
+class EventRow(OfRun):
     """One event of a run's stream; ``seq`` counts from 1 without a gap."""
 
     __tablename__ = "events"
     __table_args__ = (UniqueConstraint("run_id", "seq"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     seq: Mapped[int] = mapped_column(Integer)
     kind: Mapped[str] = mapped_column(String(64))
     data: Mapped[dict[str, Any]]
@@ -212,28 +213,24 @@ class ModelRow(Base):
     created: Mapped[datetime] = mapped_column(default=now)
 
 
-class ServedRow(Base):
+class ServedRow(OfRun):
     """Record that a provider serves ``model`` under this name for a run; ``plays`` is the behaviour of that
     provider. Gone as soon as the model is withdrawn."""
 
     __tablename__ = "served"
     __table_args__ = (UniqueConstraint("run_id", "model"), Index(None, "model"))
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     model: Mapped[str] = mapped_column(String(128))
     plays: Mapped[str] = mapped_column(String(128))
 
 
-class LedgerRow(Base):
+class LedgerRow(OfRun):
     """The proxy's account of one API key of a run, as last seen: samples allowed, answered, and distinct
     ones among them."""
 
     __tablename__ = "ledger"
     __table_args__ = (UniqueConstraint("run_id", "name"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(128))
     policy: Mapped[str] = mapped_column(String(128))
     budget: Mapped[int] = mapped_column(Integer)
@@ -242,14 +239,12 @@ class LedgerRow(Base):
     seen: Mapped[datetime] = mapped_column(default=now)
 
 
-class LoadRow(Base):
+class LoadRow(OfRun):
     """Results of one load test in a run: the last `leakrange.scenario.under_load.LoadPart`."""
 
     __tablename__ = "loads"
     __table_args__ = (UniqueConstraint("run_id", "part"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     part: Mapped[str] = mapped_column(String(64))
     seen: Mapped[dict[str, Any]]
 

@@ -6,27 +6,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import func, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.jobs.steps.stream import SessionReply
-from leakrange.store.insert import insert_new
+from leakrange.store.rows import Rows
 from leakrange.store.tables import LedgerRow, TrialRow, TruthRow, now
 from leakrange.wire.errors import NotFound
 
 __all__ = ["Ledger", "Trials", "Truths"]
 
 
-class Trials:
+class Trials(Rows):
     """Trial results by run and trial id."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def add(self, run_id: str, results: Iterable[tuple[str, dict[str, Any]]]) -> int:
         """Add the run's trials before they have a result; existing ones stay unchanged. Returns how many were
         new."""
         rows = [{"run_id": run_id, "trial": trial, "result": result} for trial, result in results]
-        return await insert_new(self.session, TrialRow, rows, (TrialRow.run_id, TrialRow.trial))
+        return await self.insert_new(TrialRow, rows, TrialRow.run_id, TrialRow.trial)
 
     async def put(self, run_id: str, trial: str, result: dict[str, Any]) -> None:
         """Set the result of a trial that was added; putting it again replaces it."""
@@ -60,17 +56,14 @@ class Trials:
         return counted
 
 
-class Truths:
+class Truths(Rows):
     """Ground truth by run and upload; the first registration stands."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def add(self, run_id: str, upload: str, reply: SessionReply) -> bool:
         """Register an upload; False, and nothing changes, if it is registered already."""
         row = reply.model_dump(include={"labels", "decisions", "input_bytes", "sent_bytes"})
         row |= {"run_id": run_id, "upload": upload}
-        return await insert_new(self.session, TruthRow, [row], (TruthRow.run_id, TruthRow.upload)) == 1
+        return await self.insert_new(TruthRow, [row], TruthRow.run_id, TruthRow.upload) == 1
 
     async def get(self, run_id: str, upload: str) -> TruthRow:
         """Return what was registered for an upload; raises `NotFound`."""
@@ -81,17 +74,14 @@ class Truths:
         return truth
 
 
-class Ledger:
+class Ledger(Rows):
     """The latest account of each API key of a run."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
 
     async def open(self, run_id: str, name: str, *, policy: str, budget: int) -> bool:
         """Add the account of an unused key; False, and nothing changes, if it exists already."""
         row = {"run_id": run_id, "name": name, "policy": policy, "budget": budget}
         row |= {"spent": 0, "distinct": 0, "seen": now()}
-        return await insert_new(self.session, LedgerRow, [row], (LedgerRow.run_id, LedgerRow.name)) == 1
+        return await self.insert_new(LedgerRow, [row], LedgerRow.run_id, LedgerRow.name) == 1
 
     async def of_run(self, run_id: str) -> Sequence[LedgerRow]:
         """All keys of a run by name."""
