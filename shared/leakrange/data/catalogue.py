@@ -43,9 +43,7 @@ class Outline:
 
     def with_values(self, values: NDArray[Any]) -> Content:
         """The outline together with the samples ``values`` (N, *shape)."""
-        return Content(
-            values=values, labels=self.labels, group=self.group, official=self.official, notes=self.notes
-        )
+        return Content(**vars(self), values=values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,10 @@ class DataSet(ABC):
     """A registered data set. The class itself is the entry: it is never instantiated, and importing it
     loads nothing.
 
-    To add one, put a file into ``leakrange/data/sets`` with a subclass under ``@datasets.register(name)``.
+    To add one, put a file into ``leakrange/data/sets`` with a subclass under ``@datasets.register(name)``. A
+    table (`leakrange.data.tables.TableSet`), a packed file (`leakrange.data.packed.PackedSet`) and a set on
+    the Hugging Face hub (`leakrange.data.hub.HubSet`) are declared, by attributes that name their columns
+    (`leakrange.data.columns`), and need no code of their own.
     """
 
     name: ClassVar[str]

@@ -192,18 +192,8 @@ def _subset(whole: Samples, subset: Subset, seed: int) -> Samples:
 
 def _valued(labelled: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:
     _freeze(values, labelled.split, labelled.group, *labelled.labels.values())
-    return Samples(
-        name=labelled.name,
-        values=values,
-        spec=spec,
-        attributes=labelled.attributes,
-        labels=labelled.labels,
-        split=labelled.split,
-        group=labelled.group,
-        parts=labelled.parts,
-        fingerprint=_fingerprint(values, labelled),
-        notes=notes,
-    )
+    fingerprint = _fingerprint(values, labelled)
+    return Samples(**vars(labelled), values=values, spec=spec, fingerprint=fingerprint, notes=notes)
 
 
 def _crowded(whole: Samples, crowd: Crowd, seed: int) -> Samples:

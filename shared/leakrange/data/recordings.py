@@ -4,7 +4,8 @@ windows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from leakrange.data.columns import PACK_AGAIN
+from leakrange.data.columns import PACK_AGAIN, Columns
 from leakrange.wire.errors import DataUnavailable
 
 __all__ = [
     "FRAMES_PER_SECOND",
     "MELS",
+    "Motion",
     "cut",
     "frames",
     "log_mel",
@@ -103,23 +105,35 @@ def log_mel(recordings: NDArray[np.int16], rate: int) -> NDArray[np.float32]:
     return np.round(np.maximum(out, 0.0) / STEP).astype(np.float32) * np.float32(STEP)
 
 
+@dataclass(frozen=True)
+class Motion:
+    """What a sensor recorded of one person's activity. ``turn`` orders the recordings of one person and
+    activity; ``signal``: (steps, channels)."""
+
+    activity: int
+    person: int
+    turn: int | str
+    signal: NDArray[Any]
+
+
 def windows(
-    recordings: Sequence[NDArray[Any]], length: int, stride: int, place: Path
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Windows (N, length, channels) of recordings (steps, channels) in their order, one every ``stride``
-    steps, and the number of the recording that each is of, int64 (N,). A shorter recording has none.
+    recordings: Iterable[Motion], length: int, stride: int, place: Path
+) -> tuple[NDArray[Any], NDArray[np.int64], Columns]:
+    """Windows (N, length, channels) of recordings by activity, person and turn, one every ``stride`` steps;
+    the number of the recording that each is of, int64 (N,); and its ``activity``, ``person`` and ``turn``. A
+    shorter recording has none.
 
     Raises `DataUnavailable`, which names their ``place``, where no recording is as long.
     """
-    every = [
-        sliding_window_view(each, length, axis=0)[::stride].transpose(0, 2, 1)
-        for each in recordings
-        if len(each) >= length
-    ]
-    if not every:
+    ordered = sorted(recordings, key=lambda each: (each.activity, each.person, each.turn))
+    long = [number for number, each in enumerate(ordered) if len(each.signal) >= length]
+    if not long:
         raise DataUnavailable(f"{place}: no recording has {length} steps", hint=PACK_AGAIN)
-    long = [number for number, each in enumerate(recordings) if len(each) >= length]
-    return np.ascontiguousarray(np.concatenate(every)), np.repeat(long, [len(each) for each in every])
+    views = [sliding_window_view(ordered[number].signal, length, axis=0)[::stride] for number in long]
+    group = np.repeat(long, [len(each) for each in views])
+    facts = ("activity", "person", "turn")
+    columns = {name: np.array([getattr(each, name) for each in ordered])[group] for name in facts}
+    return np.ascontiguousarray(np.concatenate(views).transpose(0, 2, 1)), group, columns
 
 
 def _package(name: str) -> Any:

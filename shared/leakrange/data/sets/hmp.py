@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from leakrange.data.catalogue import Content, PlacedSet, datasets
 from leakrange.data.columns import PACK_AGAIN, Coded, require_range
 from leakrange.data.packed import pieces, read_arrays
-from leakrange.data.recordings import windows
+from leakrange.data.recordings import Motion, windows
 from leakrange.data.samples import by_name, train_or_test
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
@@ -27,6 +26,7 @@ WINDOW = 128
 STRIDE = 64
 RATE = 32.0
 LEVELS = 63
+"""The highest level of a signal, uint8 (steps, 3): level 0 is -1.5 g, this one 1.5 g."""
 ACTIVITIES = (
     "brush_teeth", "climb_stairs", "comb_hair", "descend_stairs", "drink_glass", "eat_meat", "eat_soup",
     "getup_bed", "liedown_bed", "pour_water", "sitdown_chair", "standup_chair", "use_telephone", "walk",
@@ -45,16 +45,6 @@ LAYOUT = MappingProxyType(
     }
 )
 SPELLING = MappingProxyType({"activities": ACTIVITIES, "people": PEOPLE})
-
-
-@dataclass(frozen=True)
-class WristRecording:
-    """A recording of a wrist. ``signal``: uint8 (steps, 3), levels 0..63 of -1.5 g to 1.5 g."""
-
-    activity: int
-    person: int
-    start: str
-    signal: NDArray[np.uint8]
 
 
 class MotionSet(PlacedSet):
@@ -86,14 +76,11 @@ class MotionSet(PlacedSet):
         """The windows by activity, person and time, which overlap by half; the group of a window is its
         recording."""
         recordings = _from_folder(paths[0]) if paths[0].is_dir() else _from_file(paths[0])
-        recordings = sorted(recordings, key=lambda each: (each.activity, each.person, each.start))
-        levels, group = windows([each.signal for each in recordings], WINDOW, STRIDE, paths[0])
-        person = np.array([each.person for each in recordings])[group]
-        activity = np.array([each.activity for each in recordings])[group]
-        tested = np.isin(person, [PEOPLE.index(name) for name in cls.tested])
+        levels, group, columns = windows(recordings, WINDOW, STRIDE, paths[0])
+        tested = np.isin(columns["person"], [PEOPLE.index(name) for name in cls.tested])
         return Content(
             values=(levels.astype(np.float32) * np.float32(3 / LEVELS) - np.float32(1.5)),
-            labels=cls.labels({"activity": activity, "person": person}),
+            labels=cls.labels(columns),
             group=group,
             official=train_or_test(tested) if cls.tested else None,
         )
@@ -133,7 +120,7 @@ class HmpRecordings(MotionSet):
     )
 
 
-def _from_file(path: Path) -> list[WristRecording]:
+def _from_file(path: Path) -> list[Motion]:
     arrays = read_arrays(path, LAYOUT, SPELLING)
     complaint = f"{path}: the offsets do not cut the signal into recordings"
     signals = pieces(_levels(path, arrays["signal"]), arrays["offset"], complaint)
@@ -145,10 +132,10 @@ def _from_file(path: Path) -> list[WristRecording]:
             f"{path}: activity, person and start are not one each a recording", hint=PACK_AGAIN
         )
     columns = zip(activity.tolist(), person.tolist(), start.tolist(), signals, strict=True)
-    return [WristRecording(*each) for each in columns]
+    return [Motion(*each) for each in columns]
 
 
-def _from_folder(folder: Path) -> list[WristRecording]:
+def _from_folder(folder: Path) -> list[Motion]:
     """The recordings of the unpacked archive: a folder for each activity, a text file for each recording. Its
     folders ``..._MODEL``, which hold copies, and other files are ignored."""
     recordings = []
@@ -157,7 +144,7 @@ def _from_folder(folder: Path) -> list[WristRecording]:
         if name is None or path.parent.name.endswith("_MODEL"):
             continue
         activity, person = _known(path, name[2], ACTIVITIES), _known(path, name[3], PEOPLE)
-        recordings.append(WristRecording(activity, person, name[1], _signal(path)))
+        recordings.append(Motion(activity, person, name[1], _signal(path)))
     if not recordings:
         raise DataUnavailable(
             f"{folder} holds no recordings such as Walk/Accelerometer-2011-03-24-09-51-07-walk-f1.txt",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, PlacedSet, datasets
 from leakrange.data.columns import PACK_AGAIN, Coded
-from leakrange.data.recordings import windows
+from leakrange.data.recordings import Motion, windows
 from leakrange.data.samples import by_name, train_or_test
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.samples import SampleSpec
@@ -36,16 +35,6 @@ MAGNITUDES = ("rotationRate", "userAcceleration")
 """Radians a second, and g, without gravity."""
 TRIAL = re.compile(r"([a-z]{3})_([0-9]{1,2})")
 PERSON = re.compile(r"sub_([0-9]{1,2})\.csv")
-
-
-@dataclass(frozen=True)
-class PhoneRecording:
-    """One person's trial. ``signal``: float32 (steps, 2), the magnitudes."""
-
-    activity: str
-    person: int
-    trial: int
-    signal: NDArray[np.float32]
 
 
 class MotionSenseSet(PlacedSet):
@@ -82,18 +71,17 @@ class MotionSenseSet(PlacedSet):
         """The windows by activity, person, trial and time."""
         genders = _genders(paths[0])
         recordings = _recordings(paths[1], cls.activities)
-        recordings.sort(key=lambda each: (cls.activities.index(each.activity), each.person, each.trial))
-        if missing := sorted({each.person + 1 for each in recordings} - {person + 1 for person in genders}):
-            people = ", ".join(map(str, missing))
+        if missing := sorted({each.person for each in recordings} - set(genders)):
+            people = ", ".join(PEOPLE[person] for person in missing)
             raise DataUnavailable(f"{paths[0]} says nothing of person {people}", hint=PACK_AGAIN)
-        values, group = windows([each.signal for each in recordings], WINDOW, STRIDE, paths[1])
-        columns = {
-            "activity": np.array([cls.activities.index(each.activity) for each in recordings])[group],
-            "gender": np.array([genders[each.person] for each in recordings])[group],
-            "person": np.array([each.person for each in recordings])[group],
-        }
-        tested = np.array([each.trial >= SHORT for each in recordings])[group]
-        return Content(values=values, labels=cls.labels(columns), group=group, official=train_or_test(tested))
+        values, group, columns = windows(recordings, WINDOW, STRIDE, paths[1])
+        gender = np.array([genders[person] for person in columns["person"]])
+        return Content(
+            values=values,
+            labels=cls.labels({**columns, "gender": gender}),
+            group=group,
+            official=train_or_test(columns["turn"] >= SHORT),
+        )
 
 
 @datasets.register("motionsense")
@@ -123,7 +111,7 @@ class MotionSenseSix(MotionSenseSet):
     )
 
 
-def _recordings(folder: Path, activities: tuple[str, ...]) -> list[PhoneRecording]:
+def _recordings(folder: Path, activities: tuple[str, ...]) -> list[Motion]:
     """The recordings: a folder for each trial, a file for each person; other files there are ignored.
 
     Raises `DataUnavailable` where there are none, or for a trial or person that the set does not have.
@@ -140,7 +128,9 @@ def _recordings(folder: Path, activities: tuple[str, ...]) -> list[PhoneRecordin
                 hint="trials are dws_1 to jog_16, people 1 to 24: unpack the authors' archive again",
             )
         if activity in activities:
-            recordings.append(PhoneRecording(activity, PEOPLE.index(person[1]), number, _signal(path)))
+            recordings.append(
+                Motion(activities.index(activity), PEOPLE.index(person[1]), number, _signal(path))
+            )
     if not recordings:
         raise DataUnavailable(
             f"{folder} holds no recordings such as dws_1/sub_1.csv",
