@@ -6,8 +6,8 @@ from fastapi import APIRouter
 
 from leakrange.services.proxy.admin_parts import LimitTable
 from leakrange.services.proxy.limits import limit_kinds, read_limit
+from leakrange.wire.administration import LimitBody, LimitKind, LimitList, LimitUse, NamedLimit
 from leakrange.wire.errors import NotFound
-from leakrange.wire.limits import LimitBody, LimitKind, LimitList, LimitUse, NamedLimit
 from leakrange.wire.schemas import Name
 
 router = APIRouter(prefix="/limits")

@@ -35,11 +35,10 @@ from leakrange.wire.errors import (
     UnknownModel,
     UpstreamFailed,
 )
-from leakrange.wire.received import Received
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
-from leakrange.wire.transport import AiohttpTransport, HttpxTransport, Transport
+from leakrange.wire.transport import AiohttpTransport, HttpxTransport, Received, Transport
 from tests.reading import decode_samples
 from tests.serving import serving
 

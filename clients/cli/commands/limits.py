@@ -10,7 +10,7 @@ import typer
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import AsJson, State, Url, connect
-from leakrange.wire.limits import LimitKind, NamedLimit
+from leakrange.wire.administration import LimitKind, NamedLimit
 from leakrange.wire.names import is_name
 
 __all__ = ["limits"]

@@ -12,7 +12,7 @@ import orjson
 
 from leakrange.wire.answers import Answer, raise_problem
 from leakrange.wire.errors import InvalidInput, Unauthenticated, Unavailable, UpstreamFailed
-from leakrange.wire.received import ACCEPTED, Received
+from leakrange.wire.transport import ACCEPTED, Received
 
 __all__ = ["SECONDS", "Http", "address"]
 

@@ -1,10 +1,10 @@
-"""Policies, bindings, routes, keys and shadows: bodies of the proxy's ``/admin``."""
+"""Policies, bindings, routes, keys, their limits, and shadows: bodies of the proxy's ``/admin``."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, HttpUrl, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
 from leakrange.strict import Strict
 from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
@@ -20,7 +20,12 @@ __all__ = [
     "Endpoint",
     "KeyChange",
     "KeyRequest",
+    "LimitBody",
+    "LimitKind",
+    "LimitList",
+    "LimitUse",
     "Limits",
+    "NamedLimit",
     "NewKey",
     "Policies",
     "Policy",
@@ -237,3 +242,42 @@ class Accounts(_Finite):
     """All keys."""
 
     keys: list[Account]
+
+
+class LimitBody(BaseModel):
+    """A limit: its kind and that kind's parameters, e.g. ``{"kind": "window", "samples": 100, "seconds":
+    60}``."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+
+    kind: str
+
+
+class NamedLimit(LimitBody):
+    """A limit by its name."""
+
+    name: Name
+
+
+class LimitUse(NamedLimit):
+    """A limit, and what is counted under it."""
+
+    used: dict[str, int]
+    """Samples, or units where these are weighted, by what they are counted for: a key, a key and a model, or
+    all. A window's are as of the last request."""
+
+
+class LimitKind(BaseModel):
+    """A kind of limit; ``parameters`` is the JSON schema of each."""
+
+    kind: str
+    summary: str
+    parameters: dict[str, Any]
+    required: list[str]
+
+
+class LimitList(BaseModel):
+    """All limits, and the kinds that there are."""
+
+    limits: list[NamedLimit]
+    kinds: list[LimitKind]

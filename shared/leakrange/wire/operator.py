@@ -12,6 +12,9 @@ from leakrange.wire.administration import (
     BindingBody,
     Bindings,
     Counting,
+    LimitList,
+    LimitUse,
+    NamedLimit,
     NewKey,
     Policies,
     Policy,
@@ -24,7 +27,6 @@ from leakrange.wire.answers import Answer, read
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.keys import api_key
-from leakrange.wire.limits import LimitList, LimitUse, NamedLimit
 from leakrange.wire.names import is_name
 from leakrange.wire.transport import Transport
 
