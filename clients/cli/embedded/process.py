@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from leakrange.service.parent import die_with
+
 __all__ = ["command_line", "kill_group", "last_lines", "owner_only", "previous", "rotate", "spawn"]
-
-_PR_SET_PDEATHSIG = 1
-
-
-def _dying_with(parent: int) -> Callable[[], None] | None:
-    """Linux only: have the kernel kill the child when the launcher dies, even by SIGKILL."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None)  # loaded before the fork: a forked child should do as little as it can
-
-    def arrange() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died in between
-            os._exit(1)
-
-    return arrange
 
 
 @contextmanager
@@ -56,7 +42,7 @@ def spawn(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_dying_with(os.getpid()),
+            preexec_fn=partial(die_with, os.getpid()) if sys.platform == "linux" else None,
         )
 
 
