@@ -5,25 +5,7 @@
 
 from __future__ import annotations
 
-from leakrange.audit.entropy import (
-    Detection,
-    EntropyExcess,
-    EntropyStatistics,
-    detection,
-    entropy_excess,
-    entropy_statistics,
-)
+from leakrange.audit.entropy import EntropyExcess, entropy_excess
 from leakrange.audit.population import ErrorRates, Rate, error_rates, rates_by_group
 
-__all__ = [
-    "Detection",
-    "EntropyExcess",
-    "EntropyStatistics",
-    "ErrorRates",
-    "Rate",
-    "detection",
-    "entropy_excess",
-    "entropy_statistics",
-    "error_rates",
-    "rates_by_group",
-]
+__all__ = ["EntropyExcess", "ErrorRates", "Rate", "entropy_excess", "error_rates", "rates_by_group"]
