@@ -21,14 +21,14 @@ from PIL import Image
 
 from leakrange.data.catalogue import Content, GivenSet, Outline
 from leakrange.data.columns import Columns
-from leakrange.data.packed import read_arrays
+from leakrange.data.packed import layout_of, read_arrays
 from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
 __all__ = ["HubSet", "cache_folder", "convert", "numbers"]
 
-LAYOUT = MappingProxyType({"images": ("uint8", 4), "official": ("uint8", 1)})
+LAYOUT = layout_of(images=("uint8", 4), official="uint8")
 EACH_LABEL = ("int64", 1)
 OFFLINE = ("1", "ON", "YES", "TRUE")
 CHANGED = "the set on the hub has changed; use a packed copy instead"

@@ -24,7 +24,7 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.stored import UNREADABLE, stored_arrays
 
-__all__ = ["Arrays", "Layout", "PackedSet", "TrainTestSet", "decode", "pieces", "read_arrays"]
+__all__ = ["Arrays", "Layout", "PackedSet", "TrainTestSet", "decode", "layout_of", "pieces", "read_arrays"]
 
 Arrays = Mapping[str, NDArray[Any]]
 Layout = Mapping[str, tuple[str, int]]
@@ -35,6 +35,13 @@ Spelling = Mapping[str, Sequence[str]]
 NOTHING: Spelling = MappingProxyType({})
 
 
+def layout_of(**arrays: str | tuple[str, int]) -> Layout:
+    """A layout of these arrays, each of which has one axis unless their number is given with its dtype."""
+    return MappingProxyType(
+        {name: (each, 1) if isinstance(each, str) else each for name, each in arrays.items()}
+    )
+
+
 class PackedSet(PlacedSet):
     """A set in a packed file, whose arrays are the columns of its attributes."""
 
@@ -43,7 +50,7 @@ class PackedSet(PlacedSet):
     official test samples."""
     spelling: ClassVar[Spelling] = NOTHING
     """The arrays that name the classes, so that a file with others is not misread."""
-    pictures: ClassVar[Layout] = MappingProxyType({"jpeg": ("uint8", 1), "offset": ("int64", 1)})
+    pictures: ClassVar[Layout] = layout_of(jpeg="uint8", offset="int64")
     """The arrays that hold the pictures."""
 
     @classmethod
@@ -86,8 +93,8 @@ class TrainTestSet(PackedSet):
     officially split, of ten classes. Its one column is ``label``; the training pictures come first."""
 
     official_split = True
-    layout: ClassVar[Layout] = MappingProxyType({"y_train": ("uint8", 1), "y_test": ("uint8", 1)})
-    pictures = MappingProxyType({"x_train": ("uint8", 3), "x_test": ("uint8", 3)})
+    layout: ClassVar[Layout] = layout_of(y_train="uint8", y_test="uint8")
+    pictures = layout_of(x_train=("uint8", 3), x_test=("uint8", 3))
 
     @classmethod
     def columns(cls, arrays: Arrays) -> Columns:

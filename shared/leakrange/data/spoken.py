@@ -5,20 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, Outline, PlacedSet
 from leakrange.data.columns import PACK_AGAIN, Columns, require_range
-from leakrange.data.packed import NOTHING, Spelling, read_arrays
+from leakrange.data.packed import NOTHING, Spelling, layout_of, read_arrays
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
 __all__ = ["SpokenSet", "packed_takes"]
 
-TAKES = MappingProxyType({"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1)})
+TAKES = layout_of(digit="uint8", speaker="uint8", take="uint8")
 
 
 class SpokenSet(PlacedSet):

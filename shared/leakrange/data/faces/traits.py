@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.faces.shapes import Array
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.splits import shuffled, stream
 
 __all__ = ["FACE_ATTRIBUTES", "IDENTITIES", "Traits", "face_labels", "sample"]
@@ -24,20 +22,15 @@ IDENTITIES = 256
 """Number of people: eight of each of the 32 combinations of skin, hair and facial hair, which makes those
 exactly independent."""
 
-FACE_ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
-    {
-        a.name: a
-        for a in (
-            Attribute("age", ("young", "middle", "old"), "age band; changes from picture to picture"),
-            Attribute("hair", ("black", "brown", "blond", "red"), "hair colour; fixed for a person"),
-            Attribute("skin", ("light", "tan", "brown", "dark"), "skin tone; fixed for a person"),
-            Attribute("skin-2", ("light", "dark"), "skin tone in two classes: light or tan, brown or dark"),
-            Attribute("smile", ("neutral", "smiling"), "expression; changes from picture to picture"),
-            Attribute("glasses", ("none", "glasses"), "changes from picture to picture"),
-            Attribute("facial-hair", ("none", "beard"), "beard and moustache; fixed for a person"),
-            Attribute("identity", tuple(f"person-{i:03d}" for i in range(IDENTITIES)), "who is drawn"),
-        )
-    }
+FACE_ATTRIBUTES = by_name(
+    Attribute("age", ("young", "middle", "old"), "age band; changes from picture to picture"),
+    Attribute("hair", ("black", "brown", "blond", "red"), "hair colour; fixed for a person"),
+    Attribute("skin", ("light", "tan", "brown", "dark"), "skin tone; fixed for a person"),
+    Attribute("skin-2", ("light", "dark"), "skin tone in two classes: light or tan, brown or dark"),
+    Attribute("smile", ("neutral", "smiling"), "expression; changes from picture to picture"),
+    Attribute("glasses", ("none", "glasses"), "changes from picture to picture"),
+    Attribute("facial-hair", ("none", "beard"), "beard and moustache; fixed for a person"),
+    Attribute("identity", tuple(f"person-{i:03d}" for i in range(IDENTITIES)), "who is drawn"),
 )
 
 

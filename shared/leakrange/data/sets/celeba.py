@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakrange.data.catalogue import Content, GivenSet, Outline, datasets
 from leakrange.data.columns import Coded, Columns, Marked, require_range
 from leakrange.data.hub import HubSet
-from leakrange.data.packed import Arrays, PackedSet
+from leakrange.data.packed import Arrays, PackedSet, layout_of
 from leakrange.data.samples import SPLITS, Attribute, by_name
 from leakrange.data.splits import connected, whole_groups
 from leakrange.jobs.recipe import DataSpec
@@ -84,14 +84,7 @@ class CelebASub(PackedSet):
         *PACKED,
         "validation and auxiliary images show people of the training images",
     )
-    layout = MappingProxyType(
-        {
-            "identity": ("int32", 1),
-            "attr": ("uint8", 2),
-            "part": ("uint8", 1),
-            "group": ("int32", 1),
-        }
-    )
+    layout = layout_of(identity="int32", attr=("uint8", 2), part="uint8", group="int32")
 
     spelling = MappingProxyType({"attr_names": CELEBA_NAMES})
 

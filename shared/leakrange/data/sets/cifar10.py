@@ -7,7 +7,7 @@ from types import MappingProxyType
 from leakrange.data.catalogue import datasets
 from leakrange.data.columns import Coded
 from leakrange.data.hub import HubSet
-from leakrange.data.packed import PackedSet
+from leakrange.data.packed import PackedSet, layout_of
 from leakrange.data.samples import by_name
 from leakrange.wire.samples import SampleSpec
 
@@ -40,7 +40,7 @@ class CIFAR10(PackedSet):
     source = "CIFAR-10, A. Krizhevsky 2009; no licence stated"
     official_split = True
     notes = ("pixels carry JPEG loss against the original arrays",)
-    layout = MappingProxyType({"label": ("uint8", 1), "test": ("bool", 1)})
+    layout = layout_of(label="uint8", test="bool")
     spelling = MappingProxyType({"classes": CIFAR10_OBJECTS})
 
 

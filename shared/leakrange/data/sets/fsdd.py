@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.catalogue import datasets
 from leakrange.data.columns import PACK_AGAIN, Coded
-from leakrange.data.packed import pieces, read_arrays
+from leakrange.data.packed import layout_of, pieces, read_arrays
 from leakrange.data.recordings import FRAMES_PER_SECOND, MELS, cut, frames, log_mel, read_recording
 from leakrange.data.samples import by_name, train_or_test
 from leakrange.data.spoken import SpokenSet, packed_takes
@@ -32,7 +32,7 @@ TAKES = 50
 TEST_TAKES = 5
 NAME = re.compile(r"([0-9])_([a-z]+)_([0-9]{1,2})\.wav")
 SPELLING = MappingProxyType({"speakers": SPEAKERS})
-AUDIO = MappingProxyType({"audio": ("int16", 1), "offset": ("int64", 1)})
+AUDIO = layout_of(audio="int16", offset="int64")
 MEAN, DEVIATION = 6.4, 7.7
 """Mean and deviation of all spectral values, silence included."""
 AUDIO_DEVIATION = 0.1

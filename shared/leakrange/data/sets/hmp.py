@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, PlacedSet, datasets
 from leakrange.data.columns import PACK_AGAIN, Coded, require_range
-from leakrange.data.packed import pieces, read_arrays
+from leakrange.data.packed import layout_of, pieces, read_arrays
 from leakrange.data.recordings import Motion, windows
 from leakrange.data.samples import by_name, train_or_test
 from leakrange.wire.errors import DataUnavailable
@@ -35,15 +35,7 @@ PEOPLE = (*(f"f{i}" for i in range(1, 6)), *(f"m{i}" for i in range(1, 12)))
 """Names of the five women and eleven men."""
 MALE = np.array([person.startswith("m") for person in PEOPLE])
 NAME = re.compile(r"Accelerometer-([0-9-]{19})-([a-z_]+)-([fm][0-9]+)\.txt")
-LAYOUT = MappingProxyType(
-    {
-        "signal": ("uint8", 2),
-        "offset": ("int64", 1),
-        "activity": ("uint8", 1),
-        "person": ("uint8", 1),
-        "start": ("str", 1),
-    }
-)
+LAYOUT = layout_of(signal=("uint8", 2), offset="int64", activity="uint8", person="uint8", start="str")
 SPELLING = MappingProxyType({"activities": ACTIVITIES, "people": PEOPLE})
 
 

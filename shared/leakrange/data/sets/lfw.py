@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 from leakrange.data.catalogue import datasets
 from leakrange.data.columns import Coded
-from leakrange.data.packed import PackedSet
+from leakrange.data.packed import PackedSet, layout_of
 from leakrange.data.samples import by_name
 from leakrange.wire.samples import SampleSpec
 
@@ -33,4 +31,4 @@ class LFW(PackedSet):
         "no training split is official: 20 % test, drawn by group of near-copies with the data seed",
         "most people have one image; people may be on both sides of the split",
     )
-    layout = MappingProxyType({"identity": ("int32", 1), "gender": ("int8", 1), "group": ("int32", 1)})
+    layout = layout_of(identity="int32", gender="int8", group="int32")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from leakrange.data.catalogue import datasets
 from leakrange.data.columns import Coded
 from leakrange.data.hub import HubSet
-from leakrange.data.packed import PackedSet
+from leakrange.data.packed import PackedSet, layout_of
 from leakrange.data.samples import Attribute, by_name
 from leakrange.wire.samples import SampleSpec
 
@@ -71,14 +71,7 @@ class UTKFace(PackedSet):
         "no official split: 20 % test, drawn by group with the data seed",
         "labels were estimated by an algorithm and checked by one annotator",
     )
-    layout = MappingProxyType(
-        {
-            "age": ("uint8", 1),
-            "gender": ("uint8", 1),
-            "race": ("uint8", 1),
-            "group": ("int32", 1),
-        }
-    )
+    layout = layout_of(age="uint8", gender="uint8", race="uint8", group="int32")
     spelling = MappingProxyType({"races": RACES})
 
 
