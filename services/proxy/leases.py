@@ -225,7 +225,8 @@ class Leases:
             self._ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._ticking
-        for _ in range(2):  # the reply to a message that was on its way may bring samples, to give back as well
+        # Twice: the reply to a message that was on its way may bring samples, to give back as well.
+        for _ in range(2):
             await asyncio.gather(*(self._settle(lease, last=True) for lease in list(self._leases.values())))
         if lost := [lease.key_id for lease in self._leases.values()]:
             log.warning("leases could not be settled; what they hold counts as spent", keys=lost[:20])
