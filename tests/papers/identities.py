@@ -66,7 +66,7 @@ OTHERS: Mapping[str, Mapping[str, Any]] = {
 
 def settings(name: str) -> dict[str, Mapping[str, Any]]:
     """The settings under which a paper is looked at."""
-    return {"usual": {}, "quick": papers[name].quick_settings, "other": OTHERS[name]}
+    return {"usual": {}, "quick": papers[name].sheet.quick_settings, "other": OTHERS[name]}
 
 
 def digests(name: str, chosen: Mapping[str, Any], nowhere: Path) -> dict[str, str]:
@@ -74,7 +74,7 @@ def digests(name: str, chosen: Mapping[str, Any], nowhere: Path) -> dict[str, st
     digest of the scenarios of all, and of the page of the cells in the folder ``nowhere``, which has none."""
     paper: Paper = papers[name](papers[name].Settings.model_validate(chosen))
     by_table = {}
-    for table in paper.tables:
+    for table in paper.sheet.tables:
         trials = paper.wanted(paper.select([table]), 2)
         by_table[f"table {table}"] = f"{len(trials)} {digest([each.identity() for each in trials])[:16]}"
     rows = paper.rows()

@@ -30,7 +30,7 @@ def test_it_is_registered_with_every_row() -> None:
         **{"3": 5, "1-2": 24, "5": 66, "gap": 21, "budget": 7, "labels": 20},
         **{"7": 108, "6": 45, "8a": 4, "8b": 3},
     }
-    assert set(FaceLeaks.tables) == {row.table for row in FaceLeaks.rows()}
+    assert set(FaceLeaks.sheet.tables) == {row.table for row in FaceLeaks.rows()}
 
 
 def test_a_figure_is_the_printed_one() -> None:
@@ -41,10 +41,10 @@ def test_a_figure_is_the_printed_one() -> None:
     assert (row.figures["auc"].mean, row.figures["auc"].deviation) == (0.494, 0.017)
 
 
-@pytest.mark.parametrize("settings", [{}, FaceLeaks.quick_settings], ids=["full", "quick"])
+@pytest.mark.parametrize("settings", [{}, FaceLeaks.sheet.quick_settings], ids=["full", "quick"])
 def test_every_row_is_a_trial_of_a_sound_scenario(settings: dict[str, object]) -> None:
     paper = FaceLeaks(FaceLeaksSettings.model_validate(settings))
-    wanted = paper.wanted(FaceLeaks.select(FaceLeaks.quick) if settings else FaceLeaks.rows(), 1)
+    wanted = paper.wanted(FaceLeaks.select(FaceLeaks.sheet.quick) if settings else FaceLeaks.rows(), 1)
     planned = batches(wanted)
     assert sum(len(batch.trials) for batch in planned) == len(wanted)
     for batch in planned:

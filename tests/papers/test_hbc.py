@@ -28,7 +28,7 @@ def test_it_is_registered_with_every_row() -> None:
         **{"fig4": 13, "1": 36, "2": 24, "3": 64, "4": 24, "5": 20, "detection": 5},
         **{"6": 16, "7": 22, "8": 64, "9": 23, "fig9": 20 * 6, "frontier": 10},
     }
-    assert set(HonestButCurious.tables) == {row.table for row in HonestButCurious.rows()}
+    assert set(HonestButCurious.sheet.tables) == {row.table for row in HonestButCurious.rows()}
 
 
 def test_soft_outputs_are_also_measured_by_other_recipes() -> None:

@@ -120,4 +120,4 @@ def test_shadows_at_other_settings_decide_no_claim(store: Cells) -> None:
     [unusual] = PAPER.select(["cifar10-settings:a=1,shadows=2"])
     store.put(PAPER.cell(PAPER.trial(unusual, 0)), {"auc": 0.1, "tpr_at_001": 0.1, "honesty": 0.5})
     document = PAPER.document([unusual], 1, store, "leakrange")
-    assert [section.title for section in document.sections] == [PAPER.tables["cifar10-settings"]]
+    assert [section.title for section in document.sections] == [PAPER.sheet.tables["cifar10-settings"].title]

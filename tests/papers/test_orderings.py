@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from leakrange.metrics import described
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.hbc.paper import HonestButCurious
 from leakrange.papers.orderings import Claim, Orderings
 from leakrange.papers.paper import Paper
 
-CLAIMED = [(name, claim) for name, paper in papers.items() for claim in paper.claims]
+CLAIMED = [(name, claim) for name, paper in papers.items() for claim in paper.sheet.claims]
 
 
 def printed(paper: Paper) -> dict[Any, list[dict[str, float]]]:
@@ -24,8 +23,7 @@ def printed(paper: Paper) -> dict[Any, list[dict[str, float]]]:
     for row in paper.rows():
         cell = {"seed": 0.0}
         for name, figure in row.figures.items():
-            share = paper.percent and described(name).unit == "share"
-            cell[name] = figure.mean / (100.0 if share else 1.0)
+            cell[name] = figure.mean / paper.scale(name)
         found[row] = [cell]
     return found
 
@@ -34,10 +32,10 @@ def printed(paper: Paper) -> dict[Any, list[dict[str, float]]]:
 def test_a_claim_holds_in_the_figures_of_its_paper(name: str, claim: Claim) -> None:
     paper = papers[name](papers[name].Settings())
     fields = papers[name].rows()[0].fields
-    assert {*claim.ahead, *claim.behind, *claim.differing, *paper.naming} <= set(fields)
+    assert {*claim.ahead, *claim.behind, *claim.differing, *paper.sheet.naming} <= set(fields)
     assert any(all(row.has(*each) for each in claim.ahead.items()) for row in paper.rows())
     assert any(all(row.has(*each) for each in claim.behind.items()) for row in paper.rows())
-    compared = Orderings(paper.value, paper.naming).comparisons(claim, printed(paper))
+    compared = Orderings(paper.value, paper.sheet.naming).comparisons(claim, printed(paper))
     ahead = [each.ahead - each.behind > -claim.room for each in compared]
     assert any(ahead) or not ahead or "(ours)" in claim.text
     assert {each.outcome(rejected=False) for each in compared} <= {"unclear"}
@@ -69,7 +67,7 @@ def cells(values: Seeds, seeds: Sequence[int] | None = None) -> list[Cell]:
 def outcome(ours: Seeds, theirs: Seeds, room: float = 0.0, seeds: Sequence[int] | None = None) -> str:
     """Of raw against honest outputs; ``seeds`` are those of the honest ones."""
     measured = {RAW: cells(ours), HONEST: cells(theirs, seeds)}
-    _, details = Orderings(PAPER.value, PAPER.naming).sections([replace(CLAIM, room=room)], measured)
+    _, details = Orderings(PAPER.value, PAPER.sheet.naming).sections([replace(CLAIM, room=room)], measured)
     return str(details.lines[0].notes[-1])
 
 
@@ -110,7 +108,7 @@ def test_victims_of_few_groups_are_marked() -> None:
         RAW: cells([(0.8, 0.7, 0.9)]),
         HONEST: [cells([(0.6, 0.5, 0.7)])[0] | {"effective_groups": 3.24}],
     }
-    _, details = Orderings(PAPER.value, PAPER.naming).sections([CLAIM], measured)
+    _, details = Orderings(PAPER.value, PAPER.sheet.naming).sections([CLAIM], measured)
     assert details.lines[0].notes[3] == "victims, 3.2 groups of them"
 
 
@@ -125,7 +123,7 @@ def test_room_is_the_margin_by_which_a_row_may_be_below() -> None:
 def test_a_page_is_corrected_for_all_its_comparisons() -> None:
     """By itself a comparison holds; among two of which nothing is known it does not any more."""
     ours, theirs = (0.5, 0.6, 0.72), (0.46, 0.57, 0.66)
-    table = Orderings(PAPER.value, PAPER.naming)
+    table = Orderings(PAPER.value, PAPER.sheet.naming)
     alone = {RAW: cells(ours), HONEST: cells(theirs)}
     summary, details = table.sections([CLAIM], alone)
     assert list(summary.lines[0].notes) == ["1", "1", "0", "0", ""]
@@ -145,5 +143,5 @@ def test_a_page_is_corrected_for_all_its_comparisons() -> None:
 
 def test_rows_that_share_no_seed_are_not_compared() -> None:
     measured = {RAW: cells((0.6,)), HONEST: cells((0.5,), seeds=(1,))}
-    assert Orderings(PAPER.value, PAPER.naming).sections([CLAIM], measured) == []
-    assert Orderings(PAPER.value, PAPER.naming).sections([CLAIM], measured | {RAW: []}) == []
+    assert Orderings(PAPER.value, PAPER.sheet.naming).sections([CLAIM], measured) == []
+    assert Orderings(PAPER.value, PAPER.sheet.naming).sections([CLAIM], measured | {RAW: []}) == []

@@ -93,10 +93,10 @@ def reproduce(
         raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
     _prepare(store, output, page)
     cells = Cells(store if not show or (store / f"{name}.json").exists() else PUBLISHED)
-    tables = list(entry.quick) if quick else table or list(entry.tables)
-    seeds = seeds or (1 if quick else entry.seeds)
+    tables = list(entry.sheet.quick) if quick else table or list(entry.sheet.tables)
+    seeds = seeds or (1 if quick else entry.sheet.seeds)
     with _meant():
-        given = {**(entry.quick_settings if quick else {}), **settings_of(chosen or [])}
+        given = {**(entry.sheet.quick_settings if quick else {}), **settings_of(chosen or [])}
         paper = entry(_settings(entry, given))
         kept = entry.select(tables, rows)
         missing = [each for each in paper.wanted(kept, seeds) if cells.get(paper.cell(each)) is None]
@@ -181,7 +181,7 @@ def _checked(paper: Paper, planned: list[TrialBatch]) -> list[TrialBatch]:
 
     for batch in planned:
         try:
-            parse(batch.scenario(paper.name))
+            parse(batch.scenario(paper.sheet.name))
         except InvalidScenario as error:
             lines = tuple(f"{each['path']}: {each['message']}" for each in error.mistakes)
             hint = "choose other settings with --set, or other rows"
@@ -214,7 +214,7 @@ def _range(state: Path | None, url: str | None, fallback: Path, workers: int) ->
 def _run(place: Range, paper: Paper, batch: TrialBatch, cells: Cells) -> None:
     """Have the range run the scenario of a batch, and keep a cell for each of its trials that is done. Raises
     `CliError` if one is not."""
-    run = place.runs.start(batch.scenario(paper.name)).id
+    run = place.runs.start(batch.scenario(paper.sheet.name)).id
     try:
         watch(place, run)
     except KeyboardInterrupt:

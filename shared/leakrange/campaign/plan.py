@@ -52,9 +52,9 @@ class Selection(Strict):
                 f"{self.paper}: set {'.'.join(map(str, first['loc']))}: {first['msg']}",
                 hint=f"the settings are {', '.join(entry.Settings.model_fields)}",
             ) from error
-        rows = entry.select(self.table or list(entry.tables), self.rows)
-        for batch in batches(paper.wanted(rows, self.seeds or entry.seeds)):
-            plan = _expanded(paper, batch.scenario(paper.name))
+        rows = entry.select(self.table or list(entry.sheet.tables), self.rows)
+        for batch in batches(paper.wanted(rows, self.seeds or entry.sheet.seeds)):
+            plan = _expanded(paper, batch.scenario(paper.sheet.name))
             for planned in plan.trials:
                 result = planned.result
                 trial = batch.trials[result.provider, result.defence, result.attack]
@@ -87,9 +87,10 @@ class Piece:
         if service is not None:
             reason = f"its provider is a {service.kind} service, which compares and recognises people"
         if reason is not None:
+            result = self.planned.result
             raise InvalidInput(
-                f"a campaign cannot measure {self.planned.result.attack} of {self.paper.name!r}, of the kind "
-                f"{self.planned.result.kind!r}: {reason}",
+                f"a campaign cannot measure {result.attack} of {self.paper.sheet.name!r}, of the kind "
+                f"{result.kind!r}: {reason}",
                 hint="leave these rows to leakrange reproduce",
             )
 
@@ -121,7 +122,7 @@ def _expanded(paper: Paper, scenario: dict[str, Any]) -> Plan:
         return expand(parse(scenario))
     except InvalidScenario as error:
         lines = "; ".join(f"{each['path']}: {each['message']}" for each in error.mistakes)
-        raise InvalidInput(f"{paper.name}: no run can measure this: {lines}") from error
+        raise InvalidInput(f"{paper.sheet.name}: no run can measure this: {lines}") from error
 
 
 def recipes(plan: Plan, trial: PlannedTrial) -> list[TrainingRecipe]:

@@ -129,7 +129,7 @@ class Campaign:
         return pool.submit(_done, _measure, task.piece.plan, task.piece.planned, self._scratch, device)
 
     def _ended(self, task: _Task, outcome: Any, hardware: Hardware, say: Say) -> None:
-        trial = f"{task.piece.paper.name} {task.piece.planned.result.id}"
+        trial = f"{task.piece.paper.sheet.name} {task.piece.planned.result.id}"
         if isinstance(outcome, Failed):
             self.failed[task.name] = outcome.reason
             say(f"failed: {trial}: {outcome.reason}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import ConfigDict
 
 from leakrange.metrics.clusters import FEW
 from leakrange.metrics.differences import difference_of_means, holm
@@ -38,6 +39,8 @@ class Claim:
     Two rows are compared that are alike in all other fields, except for those ``differing``. ``why`` is the
     known reason where the claim does not hold.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of those in a sheet
 
     text: str
     ahead: Mapping[str, str]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -11,8 +10,10 @@ from typing import Any, ClassVar
 
 from leakrange.metrics import described, unmeasurable
 from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
+from leakrange.papers import template
 from leakrange.papers.cells import Cell, Cells
-from leakrange.papers.orderings import Claim, Orderings
+from leakrange.papers.orderings import Orderings
+from leakrange.papers.sheet import Sheet
 from leakrange.papers.targets import PaperRow, read_rows, select
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
@@ -32,36 +33,16 @@ class PaperSettings(Strict):
     """Choices of a user who reproduces a paper."""
 
 
-class Paper(ABC):
+class Paper:
     """A paper under the settings of one reproduction.
 
-    The figures of its tables stand in ``targets.csv`` beside its module, under the names of the metrics that
-    measure them. ``version`` is raised when the same trials give other figures than before.
+    Beside its module stand ``targets.csv``, the figures of its tables under the names of the metrics that
+    measure them, and ``paper.yaml``, its `sheet`. ``version`` is raised when the same trials give other
+    figures than before.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    about: ClassVar[str]
+    sheet: ClassVar[Sheet]
     version: ClassVar[int] = 1
-    figures: ClassVar[tuple[str, ...]]
-    """Metrics that its tables hold, in their order."""
-    tables: ClassVar[Mapping[str, str]]
-    """Titles of the tables by name, in the order of the page."""
-    labels: ClassVar[tuple[str, ...]]
-    seeds: ClassVar[int]
-    """Number of the paper's own runs."""
-    quick: ClassVar[tuple[str, ...]]
-    """Small rows of every kind, for a look that takes minutes."""
-    quick_settings: ClassVar[Mapping[str, Any]]
-    percent: ClassVar[bool] = True
-    """Whether it writes shares in percent."""
-    decimals: ClassVar[int] = 2
-    claims: ClassVar[Sequence[Claim]] = ()
-    """The paper's claims about the order of its rows."""
-    naming: ClassVar[tuple[str, ...]] = ()
-    """The fields that name the compared rows of a claim."""
-    views: ClassVar[tuple[str, ...]] = ()
-    """Views of trials that its pictures are drawn from: cells hold them beside the metrics."""
     Settings: ClassVar[type[PaperSettings]]
 
     def __init__(self, settings: Any) -> None:
@@ -70,7 +51,7 @@ class Paper(ABC):
     @classmethod
     def rows(cls) -> tuple[PaperRow, ...]:
         """Every row, in the paper's order."""
-        return _rows(cls.__module__.rpartition(".")[0], cls.figures)
+        return _rows(cls.__module__.rpartition(".")[0], tuple(cls.sheet.figures))
 
     @classmethod
     def select(cls, chosen: Iterable[str], filters: str = "") -> list[PaperRow]:
@@ -82,25 +63,38 @@ class Paper(ABC):
             rows += select(cls.rows(), table, ",".join(filter(None, (table_filter, filters))))
         return rows
 
-    @abstractmethod
+    def names(self, row: PaperRow) -> Mapping[str, Any]:  # noqa: ARG002
+        """What the paper computes for a row, under the names that its sheet uses."""
+        return {}
+
+    def _names(self, row: PaperRow, **others: Any) -> Mapping[str, Any]:
+        """All that a template may name; a setting stands in for a field that the row leaves open."""
+        given = {name: value for name, value in row.fields.items() if value}
+        others["table"] = row.table
+        return ChainMap(others, {**self.names(row)}, given, vars(self.settings), {**row.fields})
+
     def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """The trial that measures a row under one seed."""
+        return template.trial(self.sheet.trial, self._names(row, seed=seed), seed)
 
-    @abstractmethod
     def label(self, row: PaperRow) -> list[str]:
         """The texts before a row's figures."""
+        names = self._names(row)
+        names = self._names(row, setting=template.text(self.sheet.tables[row.table].setting, names))
+        return [template.text(each, names) for each in self.sheet.labels.values()]
 
-    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, table: str) -> Sequence[str]:
         """The titles of a table's columns behind the figures."""
-        return ()
+        notes = self.sheet.tables[table].notes
+        return self.sheet.notes if notes is None else notes
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:  # noqa: ARG002
         """The texts behind a row's figures."""
         return []
 
-    def remark(self, table: str) -> str:  # noqa: ARG002
+    def remark(self, table: str) -> str:
         """The text above a table."""
-        return ""
+        return self.sheet.tables[table].remark
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:  # noqa: ARG002
         """The pictures below a table."""
@@ -108,7 +102,8 @@ class Paper(ABC):
 
     def conclusions(self, measured: Measured) -> list[PaperSection]:
         """The sections behind all tables, which draw conclusions from them together."""
-        return Orderings(self.value, self.naming, self.decimals).sections(self.claims, measured)
+        orderings = Orderings(self.value, self.sheet.naming, self.sheet.decimals)
+        return orderings.sections(self.sheet.claims, measured)
 
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
         """The settings in which ours differ from the paper's."""
@@ -116,20 +111,27 @@ class Paper(ABC):
 
     def heading(self, figure: str) -> str:
         """The name of a figure on the page."""
-        return described(figure).title
+        return self.sheet.headings.get(figure) or described(figure).title
 
     def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
         """A row's figure in a cell, in the paper's units; None where it was not measured."""
-        scale = 100.0 if self.percent and described(figure).unit == "share" else 1.0
-        return scale * cell[figure] if figure in cell else None
+        return self.scale(figure) * cell[figure] if figure in cell else None
+
+    def scale(self, figure: str) -> float:
+        """The number of the paper's units in one of ours."""
+        percent = self.sheet.percent
+        return (
+            100.0 if percent == "all" or (percent == "shares" and described(figure).unit == "share") else 1.0
+        )
 
     def read(self, row: PaperRow, cells: list[Cell]) -> list[Cell]:  # noqa: ARG002
         """The cells of a row as the page shows them, without figures that their noise makes meaningless."""
         return cells
 
-    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
-        """The figures of a table: those that it prints."""
-        return [name for name in self.figures if any(name in row.figures for row in rows)]
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> Sequence[str]:
+        """The figures of a table: those that the sheet has for it, or those that it prints."""
+        printed = [name for name in self.sheet.figures if any(name in row.figures for row in rows)]
+        return self.sheet.tables[table].figures or self.sheet.shown or printed
 
     def beside(self, row: PaperRow) -> Sequence[PaperRow]:  # noqa: ARG002
         """Rows that are measured with this one, for its notes; they get no lines of their own."""
@@ -152,7 +154,7 @@ class Paper(ABC):
 
     def cell(self, trial: PaperTrial) -> list[Any]:
         """The name of a trial's cell."""
-        return [self.name, trial.identity(), self.version]
+        return [self.sheet.name, trial.identity(), self.version]
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:  # noqa: ARG002
         """The cell of a trial that is done: metrics, the ends of their intervals, and its `views`."""
@@ -160,7 +162,7 @@ class Paper(ABC):
         for name, estimate in result.metrics.items():
             if estimate.low is not None and estimate.high is not None:
                 cell |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        return cell | {name: result.views[name] for name in self.views if name in result.views}
+        return cell | {name: result.views[name] for name in self.sheet.views if name in result.views}
 
     def document(self, rows: Sequence[PaperRow], seeds: int, cells: Cells, command: str) -> Document:
         """The page of those rows; figures that were not measured are left open."""
@@ -176,12 +178,12 @@ class Paper(ABC):
             measured[row] = self.read(row, row_cells)
         sections = [
             self._section(table, [row for row in rows if row.table == table], measured)
-            for table in self.tables
+            for table in self.sheet.tables
             if any(row.table == table for row in rows)
         ]
         sections += self.conclusions(measured)
         differences = [*self.differences(measured), *_elsewhere(devices.values())]
-        return Document(self.title, command, self.about, differences, sections)
+        return Document(self.sheet.title, command, self.sheet.about, differences, sections)
 
     def _section(self, table: str, rows: Sequence[PaperRow], measured: Measured) -> PaperSection:
         figures = self.shown(table, rows)
@@ -196,14 +198,15 @@ class Paper(ABC):
         names = [self.heading(name) for name in figures]
         notes = (*self.notes(table), "seeds")
         drawn = self.pictures(table, {row: measured[row] for row in rows})
-        return PaperSection(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
+        title, labels = self.sheet.tables[table].title, tuple(self.sheet.labels)
+        return PaperSection(title, labels, names, notes, lines, self.remark(table), drawn)
 
     def _columns(self, row: PaperRow, figures: Sequence[str], cells: Sequence[Cell]) -> list[PaperColumn]:
         if cells:
             return [self._column(row, name, cells) for name in figures]
         placeholders = (NOT_MEASURED, *(MISSING for _ in figures[1:]))
         return [
-            PaperColumn(row.figures.get(name), (), self.decimals, placeholder)
+            PaperColumn(row.figures.get(name), (), self.sheet.decimals, placeholder)
             for name, placeholder in zip(figures, placeholders, strict=False)
         ]
 
@@ -213,7 +216,9 @@ class Paper(ABC):
             [each for each in values if each is not None],
             any(unmeasurable(name, cell) for cell in cells),
         )
-        return PaperColumn(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
+        return PaperColumn(
+            row.figures.get(name), ours, self.sheet.decimals, NOT_MEASURABLE if too_few else MISSING
+        )
 
 
 def _elsewhere(devices: Iterable[str]) -> list[str]:

@@ -14,22 +14,12 @@ from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 
 __all__ = [
-    "GAP_NOTES",
-    "LABELS_NOTES",
     "gap_note",
     "gap_picture",
     "labels_note",
     "labels_picture",
 ]
 
-GAP_NOTES = (
-    "95 % interval over people",
-    "gap",
-    "accuracy in training",
-    "on other pictures",
-    "verification of strangers",
-)
-LABELS_NOTES = ("95 % interval over people", "people", "right")
 GAP = "generalisation_gap"
 
 

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
-from leakrange.papers.membership.claims import CLAIMS
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against
+from leakrange.papers.sheet import read_sheet
 from leakrange.papers.targets import PaperRow
-from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
 
 __all__ = ["MembershipInference", "MembershipInferenceSettings"]
 
 NAMES = MappingProxyType({"loss-threshold": "loss threshold", "lira": "LiRA", "rmia": "RMIA"})
 TARGETS = MappingProxyType({"cifar10": "object", "fashion_mnist": "item"})
-NUMBERS = ("gamma", "a")
-VALIDATION = 0.02
-"""Validation share of the training samples, small since no epoch is chosen on them."""
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -54,130 +50,36 @@ class MembershipInferenceSettings(PaperSettings):
 class MembershipInference(Paper):
     """Carlini et al., S&P 2022, and Zarifzadeh et al., ICML 2024."""
 
-    name = "membership"
-    title = "Membership inference: LiRA and RMIA"
-    about = (
-        "Which records was a model trained on? AUC, the share of members found where 1 % or 0.1 % of the "
-        "others are accused, and balanced accuracy, all in percent. The threshold of the last is chosen on "
-        "half of the records. Every attacker asks once about each record, over HTTP. Shadow models come in "
-        "pairs that share the pool out: half of them were trained on a given record. Online attacks use all "
-        "of them, offline ones those without the record. Figures are means and deviations over targets, each "
-        "of which draws its own members from one pool; all share the shadows. The paper’s figures are those "
-        "of Carlini et al. (2022), Tables I (loss threshold) and II (one query); they place online above "
-        "offline, and the loss threshold last at low rates. Zarifzadeh et al. (2024) place RMIA above LiRA, "
-        "most where models are few."
-    )
-    figures = ("auc", "tpr_at_001", "tpr_at_0001", "balanced_accuracy")
-    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "cifar10": "CIFAR-10, by the number of shadow models",
-            "fashion_mnist": "Fashion-MNIST, by the number of shadow models",
-            "cifar10-settings": "CIFAR-10, by the settings of attacks",
-            "fashion_mnist-settings": "Fashion-MNIST, by the settings of attacks",
-        }
-    )
-    labels = ("attack", "shadows: all, without a record", "setting")
-    claims = CLAIMS
-    naming = ("attack", "mode", "shadows")
-    seeds = 3
-    quick = ("cifar10:shadows=|2|4", "cifar10-settings:shadows=2,gamma=4|")
-    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"cifar10": "digits", "target": "digit", "pool": 800, "population": 100, "epochs": 8, "batch": 20}
-    )
+    sheet = read_sheet(__package__)
     Settings = MembershipInferenceSettings
     settings: MembershipInferenceSettings
 
-    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
-        """An honest provider that learns by heart, and an attacker who asks about its pool."""
-        settings = self.settings
-        return PaperTrial(
-            seed=seed,
-            data={
-                "name": getattr(settings, _set(row)),
-                "size": settings.size,
-                "validation": VALIDATION,
-                "subset": {"pool": settings.pool},
-            },
-            provider={
-                "behaviour": "honest",
-                "target": settings.target or TARGETS[_set(row)],
-                "release": "logits",
-                "net": {"name": settings.net, **({} if settings.width == 1.0 else {"width": settings.width})},
-                "schedule": {
-                    "epochs": settings.epochs,
-                    "batch": settings.batch,
-                    "lr": settings.lr,
-                    "select": "last",
-                    "decay": "cosine",
-                    **({"augment": True} if settings.augment else {}),
-                    **({"bf16": True} if settings.bf16 else {}),
-                },
-            },
-            attack=self._attack(row),
-        )
-
-    def _attack(self, row: PaperRow) -> dict[str, Any]:
-        attack: dict[str, Any] = {"kind": row["attack"]}
-        if not row["shadows"]:
-            return attack
-        attack["shadows"] = int(row["shadows"])
-        if row["mode"] == "online":
-            attack["mode"] = "online"
-        if row["attack"] == "rmia":
-            attack["population"] = self.settings.population
-        if row["variance"]:
-            attack["variance"] = row["variance"]
-        return attack | {name: row.number(name) for name in NUMBERS if row[name]}
-
-    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
-        """Every figure in percent, the AUC too."""
-        return 100.0 * cell[figure] if figure in cell else None
-
-    def label(self, row: PaperRow) -> list[str]:
-        """The attack, the number of models that its owner trains, and the settings that differ from the
-        usual."""
-        shadows = int(row.number("shadows"))
+    def names(self, row: PaperRow) -> Mapping[str, Any]:
+        """The row's data set with its labels, the number of models that the attack's owner trains, and the
+        settings that differ from the usual."""
+        settings, shadows = self.settings, int(row.number("shadows"))
         setting = [f"{row['variance']} variance"] if row["variance"] else []
         setting += [f"{sign} = {row[name]}" for name, sign in (("gamma", "γ"), ("a", "a")) if row[name]]
-        return [
-            f"{NAMES[row['attack']]} {row['mode']}".strip(),
-            f"{shadows}, {shadows // 2}" if shadows else "none",
-            ", ".join(setting),
-        ]
-
-    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
-        """All figures, also where the papers print none."""
-        return list(self.figures)
-
-    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """The title of the target's accuracy."""
-        return ("accuracy of the target, test images",)
+        return {
+            "set": getattr(settings, _set(row)),
+            "label": settings.target or TARGETS[_set(row)],
+            "net_width": None if settings.width == 1.0 else settings.width,
+            "attacker": _attacker(row),
+            "models": f"{shadows}, {shadows // 2}" if shadows else "none",
+            "unusual": ", ".join(setting),
+        }
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The target's accuracy in one row."""
         accuracies = [100.0 * cell["honesty"] for cell in measured[row]]
         return [f"{sum(accuracies) / len(accuracies):.1f}" if accuracies else "–"]
 
-    def remark(self, table: str) -> str:
-        """The usual settings, and the origin of the papers' figures."""
-        if table.endswith("-settings"):
-            return (
-                "In the tables above γ is 2, a is 0.3, and the variance is one for all records below 64 "
-                "shadows, and one for each record from there on."
-            )
-        if table == "cifar10":
-            return (
-                "The paper’s figures are of WideResNet-28-2 with 256 shadows and 25,000 members, trained "
-                "with augmentation. Those of Zarifzadeh et al. are not copied here."
-            )
-        return "The papers print nothing of this set."
-
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """AUC against the number of shadows."""
         lines: dict[str, dict[float, Sequence[Cell]]] = {}
         for row, cells in measured.items():
             if cells and row["shadows"] and not table.endswith("-settings"):
-                lines.setdefault(self.label(row)[0], {})[row.number("shadows")] = cells
+                lines.setdefault(_attacker(row), {})[row.number("shadows")] = cells
         return [against(f"AUC, {_set(next(iter(measured)))}", "shadow models", lines)] if lines else []
 
     def differences(self, measured: Measured) -> list[str]:
@@ -203,3 +105,7 @@ class MembershipInference(Paper):
 def _set(row: PaperRow) -> str:
     """The setting that names a row's data set."""
     return row.table.removesuffix("-settings")
+
+
+def _attacker(row: PaperRow) -> str:
+    return f"{NAMES[row['attack']]} {row['mode']}".strip()

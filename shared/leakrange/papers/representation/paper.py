@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,39 +13,21 @@ from leakrange.metrics.intervals import student_interval
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
-from leakrange.papers.representation.claims import CLAIMS
 from leakrange.papers.representation.pictures import compared, tradeoffs
+from leakrange.papers.sheet import read_sheet
 from leakrange.papers.targets import PaperRow
-from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
 
 __all__ = ["RepresentationLearning", "RepresentationSettings"]
 
-METHODS = MappingProxyType(
-    {
-        "TAPPFL": "tappfl",
-        "DP-Gaussian": "dp-gaussian",
-        "DP-Laplace": "dp-laplace",
-        "MC": "compressed",
-        "DPFE": "dpfe",
-        "AT": "adversarial",
-    }
-)
-LEVELS = MappingProxyType(
-    {"tappfl": "strength", "dpfe": "strength", "adversarial": "strength", "compressed": "amount"}
-)
-"""The parameter that a row's level sets; for defences that add noise it is the noise."""
-CLIPS = MappingProxyType({"dp-gaussian": 2.0, "dp-laplace": 200.0})
-"""Norms to which a device's moves are clipped: about the size of its move in a round, by L2 and by L1."""
-TASK_SPECIFIC = ("dpfe", "adversarial")
 ASKED = MappingProxyType({"cifar10": "object", "adult": "income", "loans": "affordability"})
 PRIVATE = MappingProxyType(
     {"animal": "animal", "race": "race", "gender": "gender", "marital": "marital-status"}
 )
 PLAYED = MappingProxyType({"hmda": {"affordability": "high-priced", "race": "race-2"}})
 """Attributes that play the paper's where a set calls them otherwise."""
-RECORDS = 3_000
-"""Number of the attacker's labelled records, which no device has."""
+BY_SET = ("rounds", "pretraining", "local_epochs", "batch")
+"""Settings that pictures have by themselves."""
 
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 Limit = Annotated[int, Field(ge=1)]
@@ -88,62 +70,22 @@ class RepresentationSettings(PaperSettings):
 class RepresentationLearning(Paper):
     """Arevalo et al., AAAI 2024."""
 
-    name = "tappfl"
-    title = "TAPPFL: privacy-preserving representations learned across devices"
-    about = (
-        "Accuracies in percent. Test accuracy is the provider’s: it learns the task on the features of its "
-        "own samples and decides on what devices upload. The attacker learns the private attribute on "
-        f"features of up to {RECORDS:,} labelled records that no device had, and reads the same uploads. The "
-        "paper’s inference accuracy is that of the networks which devices train the extractor against; ours "
-        "of these stands beside the attacker’s, as the mean over devices. The paper prints one run of each "
-        "row, and no deviation."
-    )
-    figures = ("honesty", "curiosity", "local_curiosity")
-    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "2": "Table 2 and Figure 2: test accuracy and attribute inference by λ",
-            "fig4": "Figure 4: defences that know no task, on CIFAR-10",
-            "tasks": "Discussion: defences that know the task",
-            "decensoring": "Discussion: de-censoring",
-            "rivals": "Defences that know no task, on Adult",
-            "chosen": "Only the chosen devices train, which is not Algorithm 1",
-        }
-    )
-    labels = ("data", "private", "method", "attack")
-    seeds = 3
-    quick = ("2:set=adult,private=gender,level=0|1,method=TAPPFL", "tasks:set=loans,method=AT,level=0.5")
-    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "critics": "small",
-            "lr": 0.1,
-            "rounds": 3,
-            "pretraining": 2,
-            "local_epochs": 2,
-            "loans_limit": 5000,
-            "task_epochs": 2,
-        }
-    )
-    decimals = 1
-    claims, naming = CLAIMS, ("set", "private", "level")
+    sheet = read_sheet(__package__)
     Settings = RepresentationSettings
     settings: RepresentationSettings
 
-    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
-        """Devices that upload features, a provider that decides on them, and an attacker who reads them."""
-        settings = self.settings
-        return PaperTrial(
-            seed=seed,
-            data=self._data(row),
-            provider={
-                "behaviour": "honest",
-                "target": self._attribute(row, ASKED[row["set"]]),
-                "release": "features",
-                "net": {"name": self._net(row)},
-                "schedule": {"epochs": settings.task_epochs, "batch": 128, "lr": settings.task_lr},
-            },
-            defence=self._defence(row),
-            attack=self._attack(row),
-        )
+    def names(self, row: PaperRow) -> Mapping[str, Any]:
+        """The row's data set with its attributes, and the training on it."""
+        settings, pictures = self.settings, row["set"] == "cifar10"
+        return {
+            "data": self._set(row),
+            "hidden": self._private(row),
+            "task": self._attribute(row, ASKED[row["set"]]),
+            "limit": settings.loans_limit if row["set"] == "loans" else None,
+            "net": settings.picture_net if pictures else "tappfl-mlp",
+            "participation": "chosen" if row.table == "chosen" else None,
+            "defended": _defended(row),
+        } | {name: getattr(settings, f"picture_{name}" if pictures else name) for name in BY_SET}
 
     def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, row["set"]))
@@ -153,89 +95,6 @@ class RepresentationLearning(Paper):
 
     def _private(self, row: PaperRow) -> str:
         return self._attribute(row, PRIVATE[row["private"]])
-
-    def _data(self, row: PaperRow) -> dict[str, Any]:
-        limit = self.settings.loans_limit if row["set"] == "loans" else None
-        return {"name": self._set(row), **({"limit": limit} if limit else {})}
-
-    def _net(self, row: PaperRow) -> str:
-        return self.settings.picture_net if row["set"] == "cifar10" else "tappfl-mlp"
-
-    def _of(self, row: PaperRow, name: str) -> Any:
-        """A setting that pictures have by themselves."""
-        return getattr(self.settings, f"picture_{name}" if row["set"] == "cifar10" else name)
-
-    def _defence(self, row: PaperRow) -> list[Any]:
-        if row["method"] == "none":
-            return []
-        name, settings = METHODS[row["method"]], self.settings
-        level = row.number("level")
-        names = ("rounds", "pretraining", "local_epochs")
-        federation = {each: self._of(row, each) for each in names}
-        federation |= {"devices": settings.devices, "share": settings.share}
-        if row.table == "chosen":
-            federation["participation"] = "chosen"
-        parameters = {
-            "private": self._private(row),
-            "net": self._net(row),
-            "batch": self._of(row, "batch"),
-            "lr": settings.lr,
-            LEVELS.get(name, "noise"): level,
-            "critics": settings.critics,
-            "federation": federation,
-        }
-        if name in CLIPS:
-            parameters["clip"] = CLIPS[name]
-        if name in TASK_SPECIFIC:
-            parameters["useful"] = self._attribute(row, ASKED[row["set"]])
-        return [{name: parameters}]
-
-    def _attack(self, row: PaperRow) -> dict[str, Any]:
-        kind = "attribute-inference" if row["attack"] == "direct" else row["attack"]
-        return {
-            "kind": kind,
-            "sensitive": self._private(row),
-            "auxiliary": RECORDS,
-            "knowledge": "aware",
-        }
-
-    def label(self, row: PaperRow) -> list[str]:
-        """Data, attribute, method with its level, and the attack."""
-        marks = {"none": "", "MC": f" {row['level']} pruned"}
-        mark = marks.get(row["method"])
-        if mark is None:
-            sign = "λ" if row["method"] in ("TAPPFL", "DPFE", "AT") else "noise"
-            mark = f", {sign} = {row['level']}"
-        method = "no defence" if row["method"] == "none" else row["method"]
-        return [self._set(row), self._private(row), f"{method}{mark}", row["attack"]]
-
-    def heading(self, figure: str) -> str:
-        """The name of a figure on the page."""
-        return {
-            "honesty": "test accuracy",
-            "curiosity": "inference, fresh attacker",
-            "local_curiosity": "inference, devices’ own",
-        }[figure]
-
-    def value(self, row: PaperRow, figure: str, cell: Cell) -> float | None:
-        """See `Paper.value`; an AUC in percent as well."""
-        value = super().value(row, figure, cell)
-        return 100.0 * value if figure == "auc" and value is not None else value
-
-    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
-        """All figures: rows that are not printed have ours."""
-        return list(self.figures)
-
-    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """Titles of the notes: the baselines of the accuracies, and their bounds."""
-        return (
-            "AUC of the fresh attacker, %, with the 95 % interval over seeds",
-            "majority: private, task",
-            "NAG: fresh, devices’ own",
-            "advantage",
-            "bound by Theorem 2 (tight, printed)",
-            "ε",
-        )
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The notes of one row: means over its seeds, and of a bound the least of all seeds."""
@@ -260,31 +119,6 @@ class RepresentationLearning(Paper):
             f"{least('accuracy_bound')}, {least('loose_accuracy_bound')}",
             _epsilons(cells[0]),
         ]
-
-    def remark(self, table: str) -> str:
-        """Help for reading a table."""
-        return {
-            "2": (
-                "The paper’s inference accuracies of Adult and several of CIFAR-10 lie below the share of "
-                "the commonest class: whoever guesses that is right more often. It prints the gap to random "
-                "guessing; the NAG is the gap to the commonest class."
-            ),
-            "fig4": (
-                "The paper tunes noise and pruning so that each defence has the inference accuracy of "
-                "TAPPFL (55 to 75 %) and draws test accuracies, which it does not print. Compare rows of "
-                "equal inference accuracy. The noise is a multiple of the norm to which devices clip what "
-                f"they moved: {CLIPS['dp-gaussian']:g} (L2) for DP-Gaussian, {CLIPS['dp-laplace']:g} (L1) "
-                "for DP-Laplace. ε, for δ = 10⁻⁵, bounds what is told of the data of one device: to a server "
-                "that sees every update, and behind the comma to who sees the extractor alone."
-            ),
-            "tasks": "The paper compares on Loans; Adult is ours.",
-            "decensoring": "The paper tries it on Loans; Adult is ours.",
-            "rivals": "The paper compares on CIFAR-10; Adult is ours. Levels are noise and pruning as there.",
-            "chosen": (
-                "A device that is not chosen keeps the adversary of its last round, which knows other "
-                "features than the final ones: its accuracy falls by that alone, at λ = 0 as well."
-            ),
-        }.get(table, "")
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """The losses against λ for Table 2 (Figure 2), and both accuracies of each method for Figure 4."""
@@ -324,6 +158,16 @@ class RepresentationLearning(Paper):
         )
         sentences.append("weights begin as N(0, 2/inputs), which the paper does not say")
         return sentences
+
+
+def _defended(row: PaperRow) -> str:
+    """The method with its level."""
+    method, level = row["method"], row["level"]
+    if method == "none":
+        return "no defence"
+    if method == "MC":
+        return f"MC {level} pruned"
+    return f"{method}, {'λ' if method in ('TAPPFL', 'DPFE', 'AT') else 'noise'} = {level}"
 
 
 def _over_seeds(values: Sequence[float]) -> str:

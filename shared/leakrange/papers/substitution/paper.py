@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -15,8 +15,8 @@ from leakrange.metrics.probing import mean_gain, noise_of
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.sheet import read_sheet
 from leakrange.papers.substitution.attributes import PLAYED, played, skewed
-from leakrange.papers.substitution.claims import CLAIMS
 from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.document import PaperSection
@@ -25,9 +25,6 @@ from leakrange.scenario.results import TrialResult
 __all__ = ["StochasticSubstitution", "SubstitutionSettings"]
 
 ATTRIBUTES = ("gender", "accent", "age", "id", "digit", "activity", *PLAYED["celeba_sub"])
-NAGS = tuple(f"nag_{name}" for name in ATTRIBUTES)
-PROTECTORS = ("protector_gender", "protector_id", "protector_male")
-ACCURACIES = tuple(f"acc_{name}" for name in ATTRIBUTES[:5])
 FIGURES = MappingProxyType(
     {
         "nag": ("nag", "NAG of {}"),
@@ -41,24 +38,8 @@ FIGURES = MappingProxyType(
 page."""
 GAINS = ("nag", "unfinetuned_nag", "protector_nag")
 """The NAGs of an attribute in cells."""
-RIVALS = MappingProxyType(
-    {name: name.lower() for name in ("ADV", "GAP", "MSDA", "BDQ", "PPDAR", "MaSS", "SPAct")}
-)
-NOISE: Mapping[str, dict[str, Any]] = MappingProxyType(
-    {
-        "Laplace": {"laplace-input": {"epsilon": 2.0}},
-        "DPPix": {"dppix": {"epsilon": 2.0, "block": 4, "neighbours": 4}},
-        "Snow": {"snow": {"share": 0.5}},
-    }
-)
-"""Parameters of noise. The paper states none of them: these are ours."""
-DP_IMAGE = MappingProxyType({"epsilon": 500.0, "latent": 64})
-ALL_RECORDS = 1_000_000
-REPEATED_SHARE = 0.2
-"""The attacker's share of the training samples, whose obfuscation it repeats."""
-
-ANOTHER_DRAW = 1
-"""The seed of the data on which learning rates are tried."""
+RIVALS = ("ADV", "GAP", "MSDA", "BDQ", "PPDAR", "MaSS", "SPAct", "DP-Image")
+"""Rivals that are trained."""
 
 Epochs = Annotated[int, Field(ge=1, le=10_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1.0)]
@@ -121,66 +102,31 @@ class SubstitutionSettings(PaperSettings):
 class StochasticSubstitution(Paper):
     """Zhang et al., ICML 2025."""
 
-    name = "pass"
-    title = "PASS: Private Attributes Protection with Stochastic Data Substitution"
-    about = (
-        "NAG and mNAG (Eqs. 13 and 14) in percent. A NAG is that of a classifier that an attacker, or a user "
-        "of the samples, trains on obfuscated training samples and tries on obfuscated test samples; its "
-        "upper end is a classifier of the same kind on samples as they are, its lower end the commonest "
-        "class. The paper’s figures are means and deviations of 3 seeds, ours of as many as each row tells. "
-        "Where samples as they are do not tell more of an attribute than the commonest class under every "
-        "seed, by more than the 95 % interval of that accuracy, there is no NAG, and the mNAG is without it. "
-        "Beside the NAG of a private attribute stands an AUC, in percent as well, of which 50 is chance (of "
-        "more than two classes the mean of one against the rest): that of the same classifier or of another "
-        "learner of a panel, whoever did best on samples that were not learned from."
-    )
-    figures = (*NAGS, "unfinetuned_activity", *PROTECTORS, "mnag", *ACCURACIES)
-    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "1": "Table 1: the protector’s own adversary against an attacker’s",
-            "2": "Table 2: speech",
-            "7": "Table 7: speech, with accuracies",
-            "3": "Table 3: speech, other private attributes",
-            "4": "Table 4: motion",
-            "15": "Table 15: motion, the protector has half of the attacker’s samples",
-            "5": "Table 5: faces",
-            "17": "Table 17: faces, against noise",
-            "18": "Table 18: faces, against SPAct",
-            "9": "Table 9: speech, by λ",
-            "10": "Table 10: speech, by μ",
-            "11": "Table 11: speech, by the number of substitutes",
-            "12": "Table 12: speech, by the classes of substitutes",
-            "repeats": "Repeated probing of one input, which the paper does not try",
-            "search": "Learning rates, tried on another draw of the set",
-        }
-    )
-    labels = ("data", "method", "setting")
-    seeds = 3
-    quick = ("2:method=ADV|PASS", "4:method=PASS", "repeats:method=PASS,repeats=1|4")
-    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "speech_epochs": 40,
-            "motion_epochs": 8,
-            "speech_rival_epochs": 6,
-            "probing_epochs": 5,
-            "lr": 3e-3,
-            "motion_width": 0.5,
-        }
-    )
-    decimals = 1
-    claims, naming = CLAIMS, ("set", "method")
+    sheet = read_sheet(__package__)
     Settings = SubstitutionSettings
     settings: SubstitutionSettings
 
-    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
-        """A device that obfuscates, and an attacker who learns from its uploads."""
-        return PaperTrial(
-            seed=seed,
-            data=self._data(row),
-            provider=self._provider(row),
-            defence=[self._defence(row)],
-            attack=self._attack(row),
-        )
+    def names(self, row: PaperRow) -> Mapping[str, Any]:
+        """The row's data set with its attributes, net and epochs, and the parameters that the row sets for
+        PASS."""
+        width, epochs = self._of_set(row, "width"), self._of_set(row, "epochs")
+        roles = {role: self._played(row, role) for role in ("private", "useful", "general")}
+        private, useful = roles["private"], roles["useful"]
+        return {
+            **{role: names[0] if len(names) == 1 else names for role, names in roles.items()},
+            "data": self._set(row),
+            "first_useful": useful[0],
+            "all_private": ", ".join(private),
+            "net": self._of_set(row, "net"),
+            "width": None if width == 1.0 else width,
+            "epochs": epochs,
+            "rival_epochs": self._of_set(row, "rival_epochs") or epochs,
+            "attacker_epochs": self.settings.probing_epochs or epochs,
+            "learning_rate": self._lr(row),
+            "sticky": row["method"].endswith("sticky"),
+            "weight_of_useful": row.number("lambda") * len(useful) / len(private) if row["lambda"] else None,
+            "skew": self._skew(row) if row["male"] else None,
+        }
 
     def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, row["set"]))
@@ -192,33 +138,6 @@ class StochasticSubstitution(Paper):
     def _played(self, row: PaperRow, role: str) -> list[str]:
         return played(self._set(row), row[role])
 
-    def _data(self, row: PaperRow) -> dict[str, Any]:
-        data: dict[str, Any] = {"name": self._set(row), "auxiliary": 0.0}
-        if row["set"] == "faces" and self.settings.size:
-            data["size"] = self.settings.size
-        # An attacker who repeats has few records, of all classes, in a split that is drawn at random.
-        if row["repeats"]:
-            data["auxiliary"] = REPEATED_SHARE
-        if row["rate"]:
-            data["seed"] = ANOTHER_DRAW
-        if row.table == "15":
-            data["subset"] = {"pool": self.settings.half, "share": 0.5}
-        return data
-
-    def _net(self, row: PaperRow) -> dict[str, Any]:
-        width = self._of_set(row, "width")
-        return {"name": self._of_set(row, "net"), **({} if width == 1.0 else {"width": width})}
-
-    def _provider(self, row: PaperRow) -> dict[str, Any]:
-        """The receiver of the samples; its model is that of somebody who never saw a substitute."""
-        return {
-            "behaviour": "honest",
-            "target": self._played(row, "useful")[0],
-            "release": "sample",
-            "net": self._net(row),
-            "schedule": {"epochs": 3, "batch": 100, "lr": 2e-3},
-        }
-
     def _lr(self, row: PaperRow) -> float:
         """The learning rate that a row tries, that of its method, that of all, or the paper's."""
         method, settings = row["method"].split()[0], self.settings
@@ -226,56 +145,16 @@ class StochasticSubstitution(Paper):
         papers = 1e-4 if row["set"] == "faces" else 1e-3
         return row.number("rate") or settings.rates.get(method) or of_all or papers
 
-    def _defence(self, row: PaperRow) -> dict[str, Any]:
-        method = row["method"]
-        if method in NOISE:
-            return {name: dict(parameters) for name, parameters in NOISE[method].items()}
-        shared = {
-            "private": _one(self._played(row, "private")),
-            "useful": _one(self._played(row, "useful")),
-            **({"net": self._of_set(row, "net")}),
-            **({} if self._of_set(row, "width") == 1.0 else {"width": self._of_set(row, "width")}),
-        }
-        epochs = self._of_set(row, "epochs")
-        if method.startswith("PASS"):
-            return {"pass": {**shared, "epochs": epochs, "lr": self._lr(row), **self._pass(row)}}
-        shared |= {"epochs": self._of_set(row, "rival_epochs") or epochs, "lr": self._lr(row)}
-        return {"dp-image": {**shared, **DP_IMAGE}} if method == "DP-Image" else {RIVALS[method]: shared}
-
-    def _pass(self, row: PaperRow) -> dict[str, Any]:
-        """The parameters that a row sets for PASS."""
-        parameters: dict[str, Any] = {"sticky": True} if row["method"].endswith("sticky") else {}
-        private, useful = self._played(row, "private"), self._played(row, "useful")
-        weights = {}
-        if row["lambda"]:
-            weights["useful"] = row.number("lambda") * len(useful) / len(private)
-        if row["mu"]:
-            weights["general"] = row.number("mu")
-        if row["substitutes"]:
-            parameters["substitutes"] = int(row["substitutes"])
-        if row["male"]:
-            attributes = datasets[self._set(row)].attributes
-            skew = {private[0]: (row.number("male"), False), useful[0]: (row.number("digit0"), True)}
-            parameters["skew"] = {
-                name: [round(share, 6) for share in skewed(first / 100, len(attributes[name].classes), end)]
-                for name, (first, end) in skew.items()
-            }
-        return {**parameters, **({"weights": weights} if weights else {})}
-
-    def _attack(self, row: PaperRow) -> dict[str, Any]:
-        repeats = int(row.number("repeats"))
-        general = self._played(row, "general")
-        return {
-            "kind": "probing",
-            "private": _one(self._played(row, "private")),
-            "useful": _one(self._played(row, "useful")),
-            **({"general": _one(general)} if general else {}),
-            "net": self._net(row),
-            "epochs": self.settings.probing_epochs or self._of_set(row, "epochs"),
-            "records": "auxiliary" if repeats else "pool" if row.table == "15" else "train",
-            "auxiliary": ALL_RECORDS,
-            **({"repeats": repeats, "knowledge": "averaging"} if repeats > 1 else {"knowledge": "aware"}),
-        }
+    def _skew(self, row: PaperRow) -> dict[str, list[float]]:
+        """Shares of the classes of the first private and the first useful attribute."""
+        attributes = datasets[self._set(row)].attributes
+        ends = {"private": (row.number("male"), False), "useful": (row.number("digit0"), True)}
+        skew = {}
+        for role, (percent, first) in ends.items():
+            name = self._played(row, role)[0]
+            shares = skewed(percent / 100, len(attributes[name].classes), first)
+            skew[name] = [round(share, 6) for share in shares]
+        return skew
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
         """Metrics, and every figure of each attribute under the names of both."""
@@ -309,19 +188,6 @@ class StochasticSubstitution(Paper):
             clear.append({name: value for name, value in cell.items() if name not in dropped} | mnag)
         return clear
 
-    def label(self, row: PaperRow) -> list[str]:
-        """Data, method, and the setting that the table varies."""
-        about = {
-            "3": f"private: {', '.join(self._played(row, 'private'))}",
-            "9": f"λ = {row['lambda']} N/M",
-            "10": f"μ = {row['mu']}",
-            "11": f"{row['substitutes']} substitutes",
-            "12": f"{row['male']} % male, {row['digit0']} % digit 0",
-            "repeats": f"{row['repeats']} draws",
-            "search": f"learning rate {row['rate']}",
-        }.get(row.table, "")
-        return [self._set(row), row["method"], about]
-
     def heading(self, figure: str) -> str:
         """The name of a figure on the page."""
         kind, _, attribute = figure.partition("_")
@@ -333,9 +199,9 @@ class StochasticSubstitution(Paper):
         name = figure
         if kind in FIGURES:
             name = f"{FIGURES[kind][0]} {PLAYED[self._set(row)].get(attribute)}"
-        return 100.0 * cell[name] if name in cell else None
+        return super().value(row, name, cell)
 
-    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:
+    def shown(self, table: str, rows: Sequence[PaperRow]) -> Sequence[str]:
         """The figures about an attribute of the rows that the set has."""
         kinds = {"1": ("protector", "nag"), "7": ("nag", "acc", "mnag"), "4": ("nag", "unfinetuned", "mnag")}
         attributes = set()
@@ -344,7 +210,7 @@ class StochasticSubstitution(Paper):
             named = " ".join(row[role] for role in roles).split()
             attributes |= {name for name in named if name in PLAYED[self._set(row)]}
         figures = []
-        for figure in self.figures:
+        for figure in self.sheet.figures:
             kind, _, attribute = figure.partition("_")
             if kind in kinds.get(table, ("nag", "mnag")) and (attribute in attributes or kind == "mnag"):
                 figures.append(figure)
@@ -357,10 +223,6 @@ class StochasticSubstitution(Paper):
 
     def _drawn(self, row: PaperRow) -> bool:
         return not issubclass(datasets[self._set(row)], GivenSet)
-
-    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """The title of the accuracies between which a gain lies."""
-        return ("commonest class and undefended accuracy",)
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The accuracies of each attribute, under the row's first seed."""
@@ -384,7 +246,7 @@ class StochasticSubstitution(Paper):
     def _rivals(self, rows: Sequence[PaperRow], measured: Measured) -> str:
         """Epochs of the rows' rivals as a share of PASS's, and the origin of their learning rates; empty
         without rivals."""
-        trained = (row for row in rows if row["method"] in (*RIVALS, "DP-Image"))
+        trained = (row for row in rows if row["method"] in RIVALS)
         shares = {
             self._set(row): (self._of_set(row, "rival_epochs") or self._of_set(row, "epochs"))
             / self._of_set(row, "epochs")
@@ -395,7 +257,7 @@ class StochasticSubstitution(Paper):
         lengths = ", ".join(f"{share:.0%} of PASS’s epochs on {name}" for name, share in shares.items())
         if rows[0]["rate"]:
             return f"Rivals train for {lengths}."
-        tried = [each for each in rows if each["method"].split()[0] in ("PASS", "DP-Image", *RIVALS)]
+        tried = [each for each in rows if each["method"].split()[0] in ("PASS", *RIVALS)]
         rates = [self._best_of(each, measured) for each in tried]
         if not all(self._lr(each) in best for each, best in zip(tried, rates, strict=True)):
             return f"Rivals train for {lengths}; no rival was tuned."
@@ -421,22 +283,12 @@ class StochasticSubstitution(Paper):
         return {each.number("rate") for each in gains if gains[each] == max(gains.values())}
 
     def remark(self, table: str) -> str:
-        """The attributes that play the paper’s, and the choices that are ours."""
-        if table == "repeats":
-            return (
-                f"The attacker has {REPEATED_SHARE:.0%} of the training samples to itself. It has each of "
-                "them obfuscated so many times, and reads as many uploads of each user’s sample. A sticky "
-                "device draws the same substitute each time."
-            )
-        if table == "search":
-            return (
-                "Nobody whose samples are in the other tables is in this one, where the highest mNAG chooses."
-                if not issubclass(datasets[self.settings.motion], GivenSet)
-                else f"{self.settings.motion} is given, not drawn: there is no other draw to try on."
-            )
-        if table == "12":
-            return "The last class of the private attribute plays the men."
-        return ""
+        """What is said of a table; for the search whether there is another draw."""
+        if table != "search":
+            return super().remark(table)
+        if issubclass(datasets[self.settings.motion], GivenSet):
+            return f"{self.settings.motion} is given, not drawn: there is no other draw to try on."
+        return "Nobody whose samples are in the other tables is in this one, where the highest mNAG chooses."
 
     def differences(self, measured: Measured) -> list[str]:
         """Data, attributes, nets, epochs."""
@@ -478,7 +330,3 @@ def _leads(cell: Cell, name: str) -> bool:
         return True
     noise = noise_of(undefended, cell["curiosity"], cell["curiosity_low"], cell["curiosity_high"])
     return bool(undefended - cell[f"majority {name}"] > noise)
-
-
-def _one(names: Sequence[str]) -> str | list[str]:
-    return names[0] if len(names) == 1 else list(names)

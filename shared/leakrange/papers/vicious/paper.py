@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -14,9 +14,9 @@ from leakrange.jobs.audit import ViciousnessSettings
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.sheet import read_sheet
 from leakrange.papers.targets import PaperRow
 from leakrange.papers.trials import PaperTrial
-from leakrange.papers.vicious.claims import CLAIMS
 from leakrange.report.charts.gallery import StripGallery
 from leakrange.report.charts.picture import Picture
 from leakrange.report.views.further_training import similarities
@@ -25,10 +25,7 @@ from leakrange.scenario.results import TrialResult
 
 __all__ = ["ViciousClassifiers", "ViciousSettings"]
 
-RECONSTRUCTED = ("psnr", "ssim", "risk", "honesty")
-AUDITED = ("viciousness", "cosine", "entropy_excess", "accuracy_before")
-EPOCHS, REPETITIONS, BATCH = 50, 5, 250
-SIDE = 32
+EPOCHS, BATCH = 50, 250
 ATTRIBUTES: Mapping[str, Sequence[int]] = MappingProxyType(
     {
         "1": (31,),
@@ -52,12 +49,6 @@ ATTRIBUTES: Mapping[str, Sequence[int]] = MappingProxyType(
 TARGETS = MappingProxyType(
     {"mnist": "digit", "fmnist": "item", "cifar10": "object", "cifar100": "object", "faces": "hair"}
 )
-LOSSES = MappingProxyType(
-    {"mse": {"ssim": 0.0, "huber": 10.0}, "huber": {"ssim": 0.0, "huber": 5.0}, "huber+ssim": {}}
-)
-"""γ is 5; the Huber loss with δ = 1 is half the mean squared error."""
-OUTSIDE = 5000
-"""Number of training records on whose outputs a decoder of an honest model is fitted."""
 SHOWN = ("mnist", "fmnist", "faces")
 """Sets whose pictures may stand on a page: digits, clothes and drawn faces, no photograph."""
 
@@ -97,92 +88,25 @@ class ViciousSettings(PaperSettings):
 class ViciousClassifiers(Paper):
     """Malekzadeh and Gündüz, BMVC 2024 workshop."""
 
-    name = "vicious"
-    title = "Vicious Classifiers"
-    about = (
-        "PSNR in dB, SSIM, reconstruction risk R in the published form (float32 pseudo-inverse of the "
-        "covariance of training and validation images, default tolerance), accuracy in percent of the test "
-        f"images. The paper's figures are means and deviations of {REPETITIONS} runs of {EPOCHS} epochs, "
-        "ours of as many seeds as each row tells. A vicious model's outputs are read by the decoder that was "
-        "trained with it. An honest model's (β^R = 0) are read by a decoder that an attacker fitted on its "
-        "outputs afterwards: the paper prints constants there (PSNR 0, SSIM 0, R 1), and no figure for the "
-        "accuracy of models without classification (β^C = 0) but that of chance."
-    )
-    figures = (*RECONSTRUCTED, "viciousness", "cosine")
-    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "1": "Table 1: reconstruction against classification",
-            "6": "Table 6: CelebA, by the number of binary attributes",
-            "3": "Table 3: the reconstruction loss",
-            "4": "Table 4: δ of the Huber loss",
-            "fig3": "Figures 3 and 4: inputs of users, and what the provider made of the outputs",
-            "fig6": "Figure 6: outputs before and after an auditor has trained the model further",
-        }
-    )
-    labels = ("data", "outputs", "β^R/β^C", "setting")
-    seeds = REPETITIONS
-    quick = (
-        "1:data=mnist,output=logits,beta_r=0|3",
-        "6:attributes=1|10,beta_r=3",
-        "fig3:data=mnist|faces",
-        "fig6:data=mnist,beta_r=0|3",
-    )
-    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "net": "strided-conv",
-            "lr": 0.003,
-            "augment": False,
-            "mnist_epochs": 3,
-            "epochs": 3,
-            "celeba_epochs": 6,
-        }
-    )
-    decimals = 3
-    views = ("reconstructions", "further-training")
-    claims, naming = CLAIMS, ("data", "output", "beta_r")
+    sheet = read_sheet(__package__)
     Settings = ViciousSettings
     settings: ViciousSettings
 
-    def trial(self, row: PaperRow, seed: int) -> PaperTrial:
-        """A provider, and an attacker who draws pictures from users' releases."""
-        return PaperTrial(
-            seed=seed, data=self._data(row), provider=self._provider(row), attack=self._attack(row)
-        )
+    def names(self, row: PaperRow) -> Mapping[str, Any]:
+        """What is trained on the row's data set, and how."""
+        settings = self.settings
+        return {
+            "set": self._set(row),
+            "target": self._target(row),
+            "set_epochs": self._epochs(row),
+            "batch": BATCH // 2 if settings.augment else BATCH,
+            "falling": "cosine" if settings.decay else None,
+            "net_width": None if settings.width == 1.0 else settings.width,
+            "labelled_from": None if settings.auxiliary else "test",
+        }
 
     def _set(self, row: PaperRow) -> str:
         return str(getattr(self.settings, "tiny" if row["data"] == "tinyimagenet" else row["data"]))
-
-    def _data(self, row: PaperRow) -> dict[str, Any]:
-        settings = self.settings
-        data: dict[str, Any] = {"name": self._set(row), "size": SIDE}
-        # CelebA has a validation split of its own, and few pictures: nothing is set aside there.
-        data["auxiliary"] = 0.0 if row["data"] == "celeba" else settings.auxiliary
-        return data | ({"limit": settings.limit} if settings.limit else {})
-
-    def _provider(self, row: PaperRow) -> dict[str, Any]:
-        settings = self.settings
-        net = {"name": settings.net, **({} if settings.width == 1.0 else {"width": settings.width})}
-        provider: dict[str, Any] = {
-            "behaviour": "vicious" if row.number("beta_r") else "honest",
-            "target": self._target(row),
-            "release": row["output"],
-            "net": net,
-            "schedule": self._schedule(row),
-        }
-        if row["data"] == "celeba":
-            provider["sigmoid"] = True
-        if not row.number("beta_r"):
-            return provider
-        loss = {
-            **LOSSES[row["loss"]],
-            **({} if row.number("delta") == 1.0 else {"delta": row.number("delta")}),
-        }
-        return {
-            **provider,
-            "beta": {"c": row.number("beta_c"), "r": row.number("beta_r")},
-            "decoder": net,
-            **({"loss": loss} if loss else {}),
-        }
 
     def _target(self, row: PaperRow) -> str | list[str]:
         if row["data"] != "celeba":
@@ -190,27 +114,9 @@ class ViciousClassifiers(Paper):
         names = [CELEBA_NAMES[code].lower().replace("_", "-") for code in ATTRIBUTES[row["attributes"]]]
         return names if len(names) > 1 else names[0]
 
-    def _schedule(self, row: PaperRow) -> dict[str, Any]:
-        settings = self.settings
-        return {
-            "epochs": self._epochs(row),
-            "batch": BATCH // 2 if settings.augment else BATCH,
-            "lr": settings.lr,
-            **({"augment": True} if settings.augment else {}),
-            **({"decay": "cosine"} if settings.decay else {}),
-            **({"bf16": True} if settings.bf16 else {}),
-        }
-
     def _epochs(self, row: PaperRow) -> int:
         by_set = {"mnist": self.settings.mnist_epochs, "celeba": self.settings.celeba_epochs}
         return by_set.get(row["data"], self.settings.epochs)
-
-    def _attack(self, row: PaperRow) -> dict[str, Any]:
-        if row.table == "fig6":
-            return {"kind": "audit", **({} if self.settings.auxiliary else {"labelled_from": "test"})}
-        if row.number("beta_r"):
-            return {"kind": "vicious-decoder"}
-        return {"kind": "reconstruction", "records": "train", "auxiliary": OUTSIDE, "knowledge": "unaware"}
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
         """Metrics, and pictures that may be shown."""
@@ -218,15 +124,6 @@ class ViciousClassifiers(Paper):
         if trial.data["name"] not in {getattr(self.settings, name) for name in SHOWN}:
             cell.pop("reconstructions", None)
         return cell
-
-    def label(self, row: PaperRow) -> list[str]:
-        """Data, outputs, weights, and the setting that the table varies."""
-        about = {
-            "3": row["loss"],
-            "4": f"δ = {row.number('delta'):g}",
-            "6": f"N = {row['attributes']}",
-        }.get(row.table, "")
-        return [row["data"], row["output"], _ratio(row), about]
 
     def remark(self, table: str) -> str:
         """The settings of an audit, which the paper does not state."""
@@ -241,12 +138,11 @@ class ViciousClassifiers(Paper):
             f"samples; outputs of {plan.test} others are compared, as far as there are so many."
         )
 
-    def notes(self, table: str) -> tuple[str, ...]:
-        """Titles of the notes: the inverse of R, and R by a well-conditioned inverse; for audits v with its
-        interval, and the number of seeds with v above the threshold."""
+    def notes(self, table: str) -> Sequence[str]:
+        """For audits v with its interval, and the number of seeds with v above the threshold."""
         if table == "fig6":
             return ("v, 95 % interval", f"v > {ViciousnessSettings().threshold:g}")
-        return ("median R", "rank, tolerance", "R conditioned: mean, median", "rank")
+        return super().notes(table)
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The notes of one row, under its first seed."""
@@ -261,10 +157,6 @@ class ViciousClassifiers(Paper):
             f"{cell['risk_conditioned']:.3f}, {cell['risk_conditioned_median']:.3f}",
             f"{cell['risk_conditioned_rank']:.0f}",
         ]
-
-    def shown(self, table: str, rows: Sequence[PaperRow]) -> list[str]:  # noqa: ARG002
-        """All figures that the table is about, of rows that are not printed too."""
-        return list(AUDITED if table == "fig6" else RECONSTRUCTED)
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """The first users' pictures above their reconstructions; for each data set, the similarity of audited
