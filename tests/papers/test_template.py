@@ -90,6 +90,10 @@ labels: {data: "{data}", setting: "{setting}"}
 seeds: 1
 quick: ["1"]
 quick_settings: {}
+differences:
+  - {rows: size!=8, text: "{data} of {size} pixels"}
+  - {text: "target: {target}"}
+  - {text: "{shade}"}
 claims: [{text: more is better, ahead: {size: "2"}, behind: {size: "1"}, figure: {honesty: x, auc: y}}]
 tables: {"1": {title: "Table 1", setting: "{size} pixels"}}
 trial:
@@ -121,6 +125,9 @@ def test_a_sheet_is_enough_for_a_trial_and_its_labels(
         sheet: Sheet = sheet(tmp_path, monkeypatch, SHEET)
         Settings = SmallSettings
 
+        def words(self) -> dict[str, str]:
+            return {"shade": ""}
+
     paper = Small(SmallSettings())
     row = PaperRow("1", {"data": "digits", "size": "16", "attack": "curious-decoder"})
     open_row = PaperRow("1", {"data": "digits", "size": "", "attack": "curious-decoder"})
@@ -132,6 +139,8 @@ def test_a_sheet_is_enough_for_a_trial_and_its_labels(
     }
     assert paper.trial(open_row, 0).data["size"] == 8
     assert paper.label(row) == ["digits", "16 pixels"]
+    assert paper.differences({row: [{}], open_row: [{}]}) == ["digits of 16 pixels", "target: digit"]
+    assert paper.differences({row: []}) == ["target: digit"]
     assert [(claim.text, claim.figure) for claim in Small.sheet.claims] == [
         ("more is better: x", "honesty"),
         ("more is better: y", "auc"),

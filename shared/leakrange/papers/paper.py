@@ -67,11 +67,18 @@ class Paper:
         """What the paper computes for a row, under the names that its sheet uses."""
         return {}
 
+    def words(self) -> Mapping[str, Any]:
+        """What the paper computes for the texts of its page, under the names that its sheet uses."""
+        return {}
+
     def _names(self, row: PaperRow, **others: Any) -> Mapping[str, Any]:
         """All that a template may name; a setting stands in for a field that the row leaves open."""
         given = {name: value for name, value in row.fields.items() if value}
         others["table"] = row.table
         return ChainMap(others, {**self.names(row)}, given, vars(self.settings), {**row.fields})
+
+    def _text(self, pattern: str) -> str:
+        return template.text(pattern, ChainMap({**self.words()}, vars(self.settings)))
 
     def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """The trial that measures a row under one seed."""
@@ -84,9 +91,9 @@ class Paper:
         return [template.text(each, names) for each in self.sheet.labels.values()]
 
     def notes(self, table: str) -> Sequence[str]:
-        """The titles of a table's columns behind the figures."""
+        """The titles of a table's columns behind the figures: those that do not come out empty."""
         notes = self.sheet.tables[table].notes
-        return self.sheet.notes if notes is None else notes
+        return [*filter(None, map(self._text, self.sheet.notes if notes is None else notes))]
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:  # noqa: ARG002
         """The texts behind a row's figures."""
@@ -94,7 +101,7 @@ class Paper:
 
     def remark(self, table: str) -> str:
         """The text above a table."""
-        return self.sheet.tables[table].remark
+        return self._text(self.sheet.tables[table].remark)
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:  # noqa: ARG002
         """The pictures below a table."""
@@ -105,9 +112,17 @@ class Paper:
         orderings = Orderings(self.value, self.sheet.naming, self.sheet.decimals)
         return orderings.sections(self.sheet.claims, measured)
 
-    def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
+    def differences(self, measured: Measured) -> list[str]:
         """The settings in which ours differ from the paper's."""
-        return []
+        of_rows = [self._names(row) for row, cells in measured.items() if cells]
+        texts: list[str] = []
+        for each in self.sheet.differences:
+            if each.rows is None:
+                texts.append(self._text(each.text))
+            else:
+                fitting = (names for names in of_rows if template.fits(each.rows, names))
+                texts += [template.text(each.text, names) for names in fitting]
+        return [*filter(None, dict.fromkeys(texts))]
 
     def heading(self, figure: str) -> str:
         """The name of a figure on the page."""

@@ -16,7 +16,7 @@ from leakrange.scenario.yaml_source import read
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, InvalidScenario
 
-__all__ = ["PaperTable", "Sheet", "read_sheet"]
+__all__ = ["Difference", "PaperTable", "Sheet", "read_sheet"]
 
 
 class PaperTable(Strict):
@@ -30,9 +30,17 @@ class PaperTable(Strict):
     remark: str = ""
 
 
+class Difference(Strict):
+    """A setting in which ours differs from the paper's. With a filter ``rows`` its text is filled for each
+    measured row that this keeps."""
+
+    text: str
+    rows: str | None = None
+
+
 class Sheet(Strict):
-    """A paper as data. Texts may name what the template of trials may name, in braces (see
-    `leakrange.papers.template.text`)."""
+    """A paper as data. Its texts may have names in braces (see `leakrange.papers.template.text`): those about
+    a row the names of the template of trials, others the paper's settings and `Paper.words`."""
 
     name: str
     title: str
@@ -62,6 +70,8 @@ class Sheet(Strict):
     claims: Sequence[Claim]
     """Its claims about the order of its rows. Where ``figure`` has the words for each of several figures by
     name, it is a claim about each of them."""
+    differences: Sequence[Difference]
+    """Each text is said once, and none that comes out empty."""
     tables: Mapping[str, PaperTable]
     """In the order of the page."""
     trial: Sequence[TemplatePart]

@@ -68,7 +68,8 @@ class _Texts(Formatter):
         return _value(str(key), kwargs)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        return format(float(value or 0.0), format_spec) if format_spec else str(value)
+        number = float(value or 0.0) if format_spec and not isinstance(value, int | float) else value
+        return format(number, format_spec)
 
 
 def _value(name: str, names: Names) -> Any:

@@ -101,18 +101,23 @@ class FaceLeaks(Paper):
             parts.append(_TEXTS["teacher"].format(f"plain {self.settings.epochs}"))
         return ", ".join(parts)
 
-    def notes(self, table: str) -> Sequence[str]:
-        """The titles of the notes beside an AUC."""
-        titles = tuple(described(name).title for name in self._rates(table))
-        if table == "5":
-            return ("95 % interval, seed 0", "unsigned", *titles)
-        return ("unsigned", *titles, "utility") if table == "7" else super().notes(table)
+    def words(self) -> Mapping[str, Any]:
+        """The titles of the true positive rates that the number of people allows to measure, and why there
+        are no others."""
+        tested = self.settings.tested
+        titles = {name: described(name).title for name in FEWEST}
+        measurable = self._rates(*FEWEST)
+        reasons = {
+            f"without_{name}": ""
+            if name in measurable
+            else f"{titles[name]}: not measurable with {tested} others, takes {fewest:,}"
+            for name, fewest in FEWEST.items()
+        }
+        return reasons | {name: title if name in measurable else "" for name, title in titles.items()}
 
-    def _rates(self, table: str) -> list[str]:
-        """The true positive rates of a table that the number of people allows to measure, whatever a cell
-        holds."""
-        shown = {"5": ("tpr_at_0001", "tpr_at_001"), "7": ("tpr_at_001",)}.get(table, ())
-        return [name for name in shown if self.settings.tested >= FEWEST[name]]
+    def _rates(self, *names: str) -> list[str]:
+        """Those rates that the number of people allows to measure, whatever a cell holds."""
+        return [name for name in names if self.settings.tested >= FEWEST[name]]
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The notes of one row."""
@@ -122,9 +127,9 @@ class FaceLeaks(Paper):
         if row.table == "5":
             low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
             interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
-            return [interval, *_means(cells, "unsigned_auc", *self._rates("5"))]
+            return [interval, *_means(cells, "unsigned_auc", *self._rates("tpr_at_0001", "tpr_at_001"))]
         if row.table == "7":
-            return _means(cells, "unsigned_auc", *self._rates("7"), "honesty")
+            return _means(cells, "unsigned_auc", *self._rates("tpr_at_001"), "honesty")
         if row.table == "labels":
             return labels_note(cells)
         return []
@@ -151,30 +156,6 @@ class FaceLeaks(Paper):
             if lines and table in _NUMBERS
             else []
         )
-
-    def _unmeasurable(self) -> list[str]:
-        """The rates that are on no table, with the reason."""
-        return [
-            f"{described(name).title}: not measurable with {self.settings.tested} others, takes {fewest:,}"
-            for name, fewest in FEWEST.items()
-            if self.settings.tested < fewest
-        ]
-
-    def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
-        """The teacher, the people, and the queries about them."""
-        settings = self.settings
-        return [
-            f"teacher: net 'residual', width {settings.width:g}, {settings.epochs} epochs on "
-            f"{settings.data}; the paper's: Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of "
-            "VGGFace2",
-            f"attacked: {settings.tested} members and {settings.tested} others, {settings.images} images "
-            f"each (and {settings.validated} of either for signs); the paper's: 200 and 200, 50 images each",
-            f"covariances of {settings.images} images: not shrunk; mixtures and classifiers see them after "
-            "PCA",
-            f"verification: {settings.pairs} pairs of each person are asked; the paper asks all of 1,225",
-            *self._unmeasurable(),
-            "noise η: a standard deviation of η·|x|, then features to length 1 and softmax to sum 1",
-        ]
 
 
 _TEXTS = MappingProxyType(

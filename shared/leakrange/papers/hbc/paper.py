@@ -87,6 +87,7 @@ class HonestButCurious(Paper):
     def names(self, row: PaperRow) -> Mapping[str, Any]:
         """The settings of the row's data set, the width of F, and the weights of the losses."""
         settings, epochs = self.settings, self._epochs(row)
+        more = OTHER_HAIR.get(settings.celeba)
         width = settings.width * int(row["width"].partition("-")[0] or FULL_WIDTH) / FULL_WIDTH
         # as 1 − β^s is computed, not as it is printed: so that both add up to 1
         weight = 1.0 - row.number("beta_s") if row["attack"] == "convex" else row.number("beta_y")
@@ -99,7 +100,8 @@ class HonestButCurious(Paper):
             "net_width": None if width == 1.0 else width,
             "weight_y": weight,
             "knowledge": "aware" if row["prune"] else "unaware",
-            "more": OTHER_HAIR.get(settings.celeba),
+            "more": more,
+            "others_asked": f", and for the training images of {more}" if more else "",
             "model": self._model(row),
         }
 
@@ -154,42 +156,34 @@ class HonestButCurious(Paper):
         """The pictures of the frontiers."""
         return frontiers(measured) if table == "frontier" else []
 
-    def differences(self, measured: Measured) -> list[str]:
-        """Data, epochs, the attack's passes, and the students' settings."""
-        settings, sentences = self.settings, []
-        for name, images in PAPER_IMAGES.items():
-            rows = [row for row, cells in measured.items() if row["data"] == name and cells]
-            if rows:
-                tables = ", ".join(
-                    dict.fromkeys(self.sheet.tables[row.table].title.partition(":")[0] for row in rows)
-                )
-                patience = getattr(settings, f"{name}_patience")
-                sentences.append(
-                    f"{name}: {getattr(settings, name)} in {tables}; the paper's images: {images}. "
-                    f"{self._epochs(rows[0])} epochs"
-                    + (f" at most, until none of {patience} was better" if patience else "")
-                    + f"; the paper's: {EPOCHS}"
-                )
+    def words(self) -> Mapping[str, Any]:
+        """What pictures and training have other than the paper's."""
+        settings, smaller = self.settings, ""
         if settings.size is not None or settings.width != 1.0:
-            size = f"{settings.size or PAPER_SIZE}"
-            sentences.append(
+            size = settings.size or PAPER_SIZE
+            smaller = (
                 f"pictures of {size}×{size} pixels, the layers of F {settings.width:g} times as wide as the "
                 f"paper's, whose pictures have {PAPER_SIZE}×{PAPER_SIZE}"
             )
-        sentences.append(
-            f"batch 100, Adam 0.001 as the paper's{', in bfloat16' if settings.bf16 else ''}; passes through "
-            f"F in a step of the parameterized attack: {settings.passes}"
-        )
-        more = OTHER_HAIR.get(settings.celeba)
-        if any(row["role"] == "student" and cells for row, cells in measured.items()):
+        return {"smaller": smaller, "in_bf16": ", in bfloat16" if settings.bf16 else ""}
+
+    def differences(self, measured: Measured) -> list[str]:
+        """Data and epochs, with the tables that were measured on them; and what the sheet has."""
+        sentences = []
+        for name, images in PAPER_IMAGES.items():
+            rows = [row for row, cells in measured.items() if row["data"] == name and cells]
+            if not rows:
+                continue
+            titles = (self.sheet.tables[row.table].title for row in rows)
+            tables = ", ".join(dict.fromkeys(title.partition(":")[0] for title in titles))
+            patience = getattr(self.settings, f"{name}_patience")
             sentences.append(
-                f"students: {STUDENT_EPOCHS} epochs in batches of 50 for each of their "
-                "teacher's, a tenth of the answers held out to choose the epoch; asked for "
-                "20% of the images, not the test ones"
-                + (f", and for the training images of {more}" if more else "")
-                + "; the paper's: 20% of the training images"
+                f"{name}: {getattr(self.settings, name)} in {tables}; the paper's images: {images}. "
+                f"{self._epochs(rows[0])} epochs"
+                + (f" at most, until none of {patience} was better" if patience else "")
+                + f"; the paper's: {EPOCHS}"
             )
-        return sentences
+        return [*sentences, *super().differences(measured)]
 
 
 def _over_seeds(cells: Sequence[Cell], figure: str) -> str:

@@ -62,6 +62,7 @@ class MembershipInference(Paper):
         setting += [f"{sign} = {row[name]}" for name, sign in (("gamma", "γ"), ("a", "a")) if row[name]]
         return {
             "set": getattr(settings, _set(row)),
+            "set_name": _set(row),
             "label": settings.target or TARGETS[_set(row)],
             "net_width": None if settings.width == 1.0 else settings.width,
             "attacker": _attacker(row),
@@ -82,24 +83,10 @@ class MembershipInference(Paper):
                 lines.setdefault(_attacker(row), {})[row.number("shadows")] = cells
         return [against(f"AUC, {_set(next(iter(measured)))}", "shadow models", lines)] if lines else []
 
-    def differences(self, measured: Measured) -> list[str]:
-        """Nets, members, epochs, queries and reference models."""
-        settings = self.settings
-        sets = dict.fromkeys(_set(row) for row, cells in measured.items() if cells)
-        return [
-            *(f"{name}: {getattr(settings, name)}, {settings.size}×{settings.size} pixels" for name in sets),
-            f"members of each model: {settings.pool // 2:,} of a pool of {settings.pool:,}; the papers’: "
-            "25,000 of 50,000",
-            f"all models: {settings.net} of width {settings.width:g}, {settings.epochs} epochs in batches of "
-            f"{settings.batch}, Adam {settings.lr:g} down to 0 as half a cosine, the last epoch kept, "
-            f"{'' if settings.augment else 'not '}augmented; the papers’: WideResNet-28-2, 100 epochs, "
-            "augmented",
-            "queries: each record as it is; the papers’ best figures: shifted and mirrored copies, too",
-            "shadows: 64 at most; the papers’: 256 (LiRA), 254 (RMIA)",
-            f"RMIA: {settings.population:,} population records that no model was trained on, a softmax at "
-            "temperature 1, the mean over models; its authors’ code: all non-members, a Taylor softmax with "
-            "a soft margin at temperature 2, a trimmed mean",
-        ]
+    def words(self) -> Mapping[str, Any]:
+        """The number of members, and whether pictures are augmented."""
+        augmented = "augmented" if self.settings.augment else "not augmented"
+        return {"members": self.settings.pool // 2, "augmented": augmented}
 
 
 def _set(row: PaperRow) -> str:

@@ -77,11 +77,13 @@ class RepresentationLearning(Paper):
     def names(self, row: PaperRow) -> Mapping[str, Any]:
         """The row's data set with its attributes, and the training on it."""
         settings, pictures = self.settings, row["set"] == "cifar10"
+        limit = settings.loans_limit if row["set"] == "loans" else None
         return {
             "data": self._set(row),
             "hidden": self._private(row),
             "task": self._attribute(row, ASKED[row["set"]]),
-            "limit": settings.loans_limit if row["set"] == "loans" else None,
+            "limit": limit,
+            "limited": f", {limit:,} samples of each split" if limit else "",
             "net": settings.picture_net if pictures else "tappfl-mlp",
             "participation": "chosen" if row.table == "chosen" else None,
             "defended": _defended(row),
@@ -127,37 +129,10 @@ class RepresentationLearning(Paper):
             return tradeoffs(defended, {row: f"{self._set(row)}, {self._private(row)}" for row in defended})
         return compared(measured) if table == "fig4" else []
 
-    def differences(self, measured: Measured) -> list[str]:
-        """Data, nets, rounds, rates."""
+    def words(self) -> Mapping[str, Any]:
+        """The length of training."""
         settings = self.settings
-        limit = settings.loans_limit
-        limited = {"loans": f", {limit:,} samples of each split"} if limit else {}
-        sentences = [
-            f"{name}: {getattr(settings, name)}{limited.get(name, '')}"
-            for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells)
-        ]
-        sentences.append(
-            f"nets of tables: tappfl-mlp (the paper’s extractor), of pictures {settings.picture_net}; "
-            f"critics: {settings.critics}; a head of one hidden layer, {settings.task_epochs} epochs"
-        )
-        sentences.append(
-            f"learning rate of devices {settings.lr:g} (the paper’s: .01); {settings.pretraining} rounds "
-            f"before anything is hidden, {settings.rounds} rounds of {settings.local_epochs} local epochs in "
-            f"batches of {settings.batch} (20 rounds, 10 epochs, 10); of pictures "
-            f"{settings.picture_pretraining}, {settings.picture_rounds}, {settings.picture_local_epochs}, "
-            f"{settings.picture_batch}"
-        )
-        sentences.append(
-            f"{settings.devices} devices, all of which train in every round, and {settings.share:g} of which "
-            "the server then averages (100, .1)"
-        )
-        passes = (settings.pretraining + settings.rounds) * settings.local_epochs
-        sentences.append(
-            f"every defence of tables trains for the same {passes} passes of each device through its "
-            "samples, with the same rate and batches; no parameter of a rival was tuned"
-        )
-        sentences.append("weights begin as N(0, 2/inputs), which the paper does not say")
-        return sentences
+        return {"passes": (settings.pretraining + settings.rounds) * settings.local_epochs}
 
 
 def _defended(row: PaperRow) -> str:

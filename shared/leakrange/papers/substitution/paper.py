@@ -38,6 +38,10 @@ FIGURES = MappingProxyType(
 page."""
 GAINS = ("nag", "unfinetuned_nag", "protector_nag")
 """The NAGs of an attribute in cells."""
+PRINTED = MappingProxyType(
+    {"speech": "AudioMNIST, 2000", "motion": "MotionSense, 200", "faces": "CelebA, 50"}
+)
+"""The paper's data sets, and the epochs on each."""
 RIVALS = ("ADV", "GAP", "MSDA", "BDQ", "PPDAR", "MaSS", "SPAct", "DP-Image")
 """Rivals that are trained."""
 
@@ -119,6 +123,9 @@ class StochasticSubstitution(Paper):
             "all_private": ", ".join(private),
             "net": self._of_set(row, "net"),
             "width": None if width == 1.0 else width,
+            "set_width": width,
+            "printed": PRINTED[row["set"]],
+            "played": _renamed(self._set(row)),
             "epochs": epochs,
             "rival_epochs": self._of_set(row, "rival_epochs") or epochs,
             "attacker_epochs": self.settings.probing_epochs or epochs,
@@ -282,44 +289,28 @@ class StochasticSubstitution(Paper):
             return ()
         return {each.number("rate") for each in gains if gains[each] == max(gains.values())}
 
-    def remark(self, table: str) -> str:
-        """What is said of a table; for the search whether there is another draw."""
-        if table != "search":
-            return super().remark(table)
-        if issubclass(datasets[self.settings.motion], GivenSet):
-            return f"{self.settings.motion} is given, not drawn: there is no other draw to try on."
-        return "Nobody whose samples are in the other tables is in this one, where the highest mNAG chooses."
+    def words(self) -> Mapping[str, Any]:
+        """Settings that differ from the paper's, and whether there is another draw to search on."""
+        settings = self.settings
+        smaller = f"faces of {settings.size} pixels a side; the paper’s: 160" if settings.size else ""
+        named = {"PASS": settings.lr, "rivals": settings.rival_lr or settings.lr, **settings.rates}
+        rates = ", ".join(f"{name} {rate:g}" for name, rate in named.items() if rate)
+        draw = "Nobody whose samples are in the other tables is in this one, where the highest mNAG chooses."
+        if issubclass(datasets[settings.motion], GivenSet):
+            draw = f"{settings.motion} is given, not drawn: there is no other draw to try on."
+        return {
+            "smaller_faces": smaller,
+            "learning_rates": f"learning rates: {rates}; the paper’s: 0.001, of faces 0.0001"
+            if rates
+            else "",
+            "other_draw": draw,
+        }
 
-    def differences(self, measured: Measured) -> list[str]:
-        """Data, attributes, nets, epochs."""
-        settings, sentences = self.settings, []
-        paper = {"speech": ("AudioMNIST", 2000), "motion": ("MotionSense", 200), "faces": ("CelebA", 50)}
-        for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells):
-            data = getattr(settings, name)
-            names = ", ".join(
-                f"{printed} is {name_here}"
-                for printed, name_here in PLAYED[data].items()
-                if printed != name_here
-            )
-            epochs = getattr(settings, f"{name}_epochs")
-            rivals = getattr(settings, f"{name}_rival_epochs") or epochs
-            net, width = getattr(settings, f"{name}_net"), getattr(settings, f"{name}_width")
-            attackers = settings.probing_epochs or epochs
-            sentences.append(
-                f"{name}: {data}{f' ({names})' if names else ''}, net {net} of width {width:g}; epochs of "
-                f"PASS {epochs}, of rivals {rivals}, of attackers {attackers}; the paper’s: "
-                f"{paper[name][0]}, {paper[name][1]} epochs of each"
-            )
-        if settings.size:
-            sentences.append(f"faces of {settings.size} pixels a side; the paper’s: 160")
-        rate, rival = settings.lr, settings.rival_lr or settings.lr
-        if rate or rival or settings.rates:
-            named = {"PASS": rate, "rivals": rival, **settings.rates}
-            listed = ", ".join(f"{name} {each:g}" for name, each in named.items() if each)
-            sentences.append(f"learning rates: {listed}; the paper’s: 0.001, of faces 0.0001")
-        sentences.append("parameters of noise are ours: the paper states none")
-        sentences.append("mNAG is a mean over those attributes that the set has")
-        return sentences
+
+def _renamed(data: str) -> str:
+    """The attributes of a data set that play the paper's under another name."""
+    names = ", ".join(f"{theirs} is {ours}" for theirs, ours in PLAYED[data].items() if theirs != ours)
+    return f" ({names})" if names else ""
 
 
 def _leads(cell: Cell, name: str) -> bool:

@@ -103,6 +103,7 @@ class ViciousClassifiers(Paper):
             "falling": "cosine" if settings.decay else None,
             "net_width": None if settings.width == 1.0 else settings.width,
             "labelled_from": None if settings.auxiliary else "test",
+            "labelled": "training images set aside" if settings.auxiliary else "test images, not compared",
         }
 
     def _set(self, row: PaperRow) -> str:
@@ -125,24 +126,20 @@ class ViciousClassifiers(Paper):
             cell.pop("reconstructions", None)
         return cell
 
-    def remark(self, table: str) -> str:
-        """The settings of an audit, which the paper does not state."""
-        if table != "fig6":
-            return ""
-        plan, audit = AuditParameters(), ViciousnessSettings()
-        return (
-            "The paper draws the cosine similarity and prints no figure but .98, of the honest model of "
-            f"CIFAR-10: a model is honest where v is at most {audit.threshold:g}. It states neither "
-            f"optimiser nor learning rate nor rounds. Ours: {audit.optimiser.name.capitalize()} at "
-            f"{audit.lr:g}, {audit.rounds} rounds in batches of {audit.batch} over {plan.labelled} labelled "
-            f"samples; outputs of {plan.test} others are compared, as far as there are so many."
-        )
-
-    def notes(self, table: str) -> Sequence[str]:
-        """For audits v with its interval, and the number of seeds with v above the threshold."""
-        if table == "fig6":
-            return ("v, 95 % interval", f"v > {ViciousnessSettings().threshold:g}")
-        return super().notes(table)
+    def words(self) -> Mapping[str, Any]:
+        """How models are trained, and the settings of an audit, which the paper does not state."""
+        settings, plan, audit = self.settings, AuditParameters(), ViciousnessSettings()
+        return {
+            "decayed": ", down to 0 as half a cosine" if settings.decay else "",
+            "augmented": "half of them augmented copies" if settings.augment else "nothing augmented",
+            "threshold": audit.threshold,
+            "audit_optimiser": audit.optimiser.name.capitalize(),
+            "audit_lr": audit.lr,
+            "audit_rounds": audit.rounds,
+            "audit_batch": audit.batch,
+            "audit_labelled": plan.labelled,
+            "audit_test": plan.test,
+        }
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The notes of one row, under its first seed."""
@@ -175,34 +172,6 @@ class ViciousClassifiers(Paper):
             for row, cells in measured.items()
             if cells and "reconstructions" in cells[0]
         ]
-
-    def differences(self, measured: Measured) -> list[str]:
-        """Data, nets, epochs, batches."""
-        settings, sentences = self.settings, []
-        for name in dict.fromkeys(row["data"] for row, cells in measured.items() if cells):
-            row = next(row for row in measured if row["data"] == name)
-            sentences.append(f"{name}: {self._set(row)}, {self._epochs(row)} epochs; the paper's: {EPOCHS}")
-        rate = f"{settings.lr:g}{', down to 0 as half a cosine' if settings.decay else ''}"
-        sentences.append(
-            f"nets: {settings.net} of width {settings.width:g} for classifier and decoder, Adam "
-            f"{rate}; the paper's: WideResNet-28-5 (wide-resnet of width 1), Adam 0.001"
-        )
-        sentences.append(
-            f"batches of {BATCH}, "
-            + ("half of them augmented copies" if settings.augment else "nothing augmented")
-            + "; the paper's: 125 images and 125 augmented copies"
-        )
-        sentences.append(
-            f"training images set aside for attackers: {settings.auxiliary:.0%} (CelebA: none); the paper's: "
-            "none"
-        )
-        if any(row.table == "fig6" and cells for row, cells in measured.items()):
-            labelled = "training images set aside" if settings.auxiliary else "test images, not compared"
-            sentences.append(f"labelled samples of audits: {labelled}; the paper's: new ones")
-        sentences.append(
-            "the epoch is chosen as the paper's authors do: least 1 − accuracy + (1 − SSIM) + 5·MSE"
-        )
-        return sentences
 
 
 def _suspicion(cells: Sequence[Cell]) -> list[str]:
