@@ -11,8 +11,7 @@ import pytest
 from leakrange.defences.output import Chain
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell, Cells
-from leakrange.papers.faceleaks.paper import FaceLeaks, FaceLeaksSettings
-from leakrange.papers.faceleaks.teachers import TEACHERS, taught
+from leakrange.papers.faceleaks.paper import FaceLeaks, FaceLeaksSettings, taught
 from leakrange.papers.trials import batches
 from leakrange.report.document import html, markdown, pictures
 from leakrange.scenario.language import parse
@@ -105,6 +104,9 @@ def test_a_rate_that_so_few_people_do_not_tell_is_no_column(tmp_path: Path) -> N
 
 def test_an_interval_that_was_not_kept_is_left_open(tmp_path: Path) -> None:
     assert "| +0.040 | – | 0.750 |" in measured(tmp_path, "5", AREA)
+
+
+TEACHERS = ("plain 2", "", "plain 8", "plain 12", "varied 8", "varied 20", "margin 20")
 
 
 def test_every_service_is_asked_of_every_teacher_and_the_common_one_is_trained_once() -> None:

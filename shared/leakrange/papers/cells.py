@@ -9,6 +9,7 @@ repeated measures only what is new, and never shows a figure that today's code w
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,21 @@ from leakrange.wire.digests import digest
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["Cell", "Cells"]
+__all__ = ["Cell", "Cells", "figures_of", "mean_text"]
 
 Cell = dict[str, Any]
 """Figures by name: shares in [0, 1], bits, seconds; and the device that they were measured on."""
+
+
+def figures_of(cells: Iterable[Cell], name: str) -> list[float]:
+    """The figure of that name in each of the cells that have it."""
+    return [cell[name] for cell in cells if name in cell]
+
+
+def mean_text(cells: Iterable[Cell], name: str, decimals: int = 3, scale: float = 1.0) -> str:
+    """The mean of a figure times ``scale``, for a page; a dash where no cell has it."""
+    figures = figures_of(cells, name)
+    return f"{scale * sum(figures) / len(figures):.{decimals}f}" if figures else "–"
 
 
 class Cells:

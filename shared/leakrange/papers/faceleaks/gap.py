@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leakrange.papers.cells import Cell
+from leakrange.papers.cells import Cell, figures_of, mean_text
 from leakrange.papers.paper import Measured
 from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
@@ -33,24 +33,19 @@ def gap_note(row: PaperRow, measured: Measured) -> list[str]:
         for cell in row_cells
         if other.table == row.table and other["teacher"] == row["teacher"] and other["service"] == "features"
     ]
-    means = [
-        *(_mean(cells, name) for name in (GAP, "training_accuracy", "teacher_accuracy")),
-        _mean(verified, "honesty"),
-    ]
-    return [_interval(cells), *("–" if value is None else f"{value:.3f}" for value in means)]
+    means = [mean_text(cells, name) for name in (GAP, "training_accuracy", "teacher_accuracy")]
+    return [_interval(cells), *means, mean_text(verified, "honesty")]
 
 
 def labels_note(cells: Sequence[Cell]) -> list[str]:
     """The notes beside the AUC of a row with deduced labels, means over the seeds."""
-    people, right = (_mean(cells, name) for name in ("people", "labels_right"))
-    shares = ["–" if people is None else f"{people:.1f}", "–" if right is None else f"{right:.3f}"]
-    return [_interval(cells), *shares]
+    return [_interval(cells), mean_text(cells, "people", decimals=1), mean_text(cells, "labels_right")]
 
 
 def _interval(cells: Sequence[Cell]) -> str:
     """The mean of either end of the intervals of the cells; a dash where they have none."""
-    low, high = (_mean(cells, name) for name in ("auc_low", "auc_high"))
-    return "–" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+    low, high = (mean_text(cells, name) for name in ("auc_low", "auc_high"))
+    return "–" if "–" in (low, high) else f"[{low}, {high}]"
 
 
 def gap_picture(title: str, measured: Measured) -> Picture | None:
@@ -118,5 +113,5 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _mean(cells: Sequence[Cell], name: str) -> float | None:
-    values = [cell[name] for cell in cells if name in cell]
+    values = figures_of(cells, name)
     return float(np.mean(values)) if values else None

@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
 from leakrange.metrics import described
 from leakrange.papers import papers
-from leakrange.papers.cells import Cell
+from leakrange.papers.cells import Cell, mean_text
 from leakrange.papers.faceleaks.gap import (
     gap_note,
     gap_picture,
     labels_note,
     labels_picture,
 )
-from leakrange.papers.faceleaks.teachers import taught
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against, rocs
 from leakrange.papers.sheet import read_sheet
@@ -26,7 +24,7 @@ from leakrange.papers.targets import PaperRow
 from leakrange.report.charts.drawing import Picture
 from leakrange.report.views.distribution import distribution
 
-__all__ = ["FaceLeaks", "FaceLeaksSettings"]
+__all__ = ["FaceLeaks", "FaceLeaksSettings", "taught"]
 
 PICTURED = (
     ("first-cut", ("distance", "logistic"), "person"),
@@ -37,6 +35,9 @@ PICTURED = (
 FEWEST = MappingProxyType({"tpr_at_0001": 1000, "tpr_at_001": 100})
 """Fewest others for a true positive rate at 0.1 % and 1 % false positives. They are people, since answers
 about one person are no independent witnesses."""
+WAYS = ("plain", "varied", "margin")
+"""How teachers are trained, besides that of most tables."""
+
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -127,9 +128,17 @@ class FaceLeaks(Paper):
         if row.table == "5":
             low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
             interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
-            return [interval, *_means(cells, "unsigned_auc", *self._rates("tpr_at_0001", "tpr_at_001"))]
+            return [
+                interval,
+                *(
+                    mean_text(cells, name)
+                    for name in ("unsigned_auc", *self._rates("tpr_at_0001", "tpr_at_001"))
+                ),
+            ]
         if row.table == "7":
-            return _means(cells, "unsigned_auc", *self._rates("tpr_at_001"), "honesty")
+            return [
+                mean_text(cells, name) for name in ("unsigned_auc", *self._rates("tpr_at_001"), "honesty")
+            ]
         if row.table == "labels":
             return labels_note(cells)
         return []
@@ -158,6 +167,17 @@ class FaceLeaks(Paper):
         )
 
 
+def taught(teacher: str) -> tuple[str, int | None]:
+    """The way in which a teacher is trained, and for how many epochs; empty and None for that of most tables.
+    Raises `ValueError` for one that is trained in none of the `WAYS`."""
+    if not teacher:
+        return "", None
+    way, _, epochs = teacher.partition(" ")
+    if way not in WAYS:
+        raise ValueError(f"no teacher is trained {way!r}; there are: {', '.join(WAYS)}")
+    return way, int(epochs)
+
+
 _TEXTS = MappingProxyType(
     {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
     | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "sure": "the surest {}"}
@@ -168,11 +188,6 @@ _NUMBERS = MappingProxyType(
     {"budget": "pairs of each person", "6": "auxiliary records", "8a": "reference pictures"}
     | {"8b": "classes of the student"}
 )
-
-
-def _means(cells: Sequence[Cell], *names: str) -> list[str]:
-    columns = ([cell[name] for cell in cells if name in cell] for name in names)
-    return [f"{float(np.mean(values)):.3f}" if values else "–" for values in columns]
 
 
 def _rocs(shown: Measured) -> list[Picture]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from leakrange.papers import papers
-from leakrange.papers.cells import Cell
+from leakrange.papers.cells import Cell, mean_text
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against
 from leakrange.papers.sheet import read_sheet
@@ -72,8 +72,7 @@ class MembershipInference(Paper):
 
     def note(self, row: PaperRow, measured: Measured) -> list[str]:
         """The target's accuracy in one row."""
-        accuracies = [100.0 * cell["honesty"] for cell in measured[row]]
-        return [f"{sum(accuracies) / len(accuracies):.1f}" if accuracies else "–"]
+        return [mean_text(measured[row], "honesty", decimals=1, scale=100.0)]
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """AUC against the number of shadows."""

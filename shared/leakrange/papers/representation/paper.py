@@ -11,7 +11,7 @@ from pydantic import Field
 
 from leakrange.metrics.intervals import student_interval
 from leakrange.papers import papers
-from leakrange.papers.cells import Cell
+from leakrange.papers.cells import Cell, figures_of, mean_text
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.representation.pictures import compared, tradeoffs
 from leakrange.papers.sheet import read_sheet
@@ -103,22 +103,13 @@ class RepresentationLearning(Paper):
         cells = measured[row]
         if not cells:
             return [""] * 6
-
-        def mean(name: str) -> str:
-            values = [cell[name] for cell in cells if name in cell]
-            return f"{100 * sum(values) / len(values):.1f}" if values else "–"
-
-        def least(name: str) -> str:
-            values = [cell[name] for cell in cells if name in cell]
-            return f"{100 * min(values):.1f}" if values else "–"
-
-        advantage = mean("advantage")
+        least = [figures_of(cells, name) for name in ("accuracy_bound", "loose_accuracy_bound")]
         return [
-            _over_seeds([100 * cell["auc"] for cell in cells if "auc" in cell]),
-            f"{mean('majority')}, {mean('majority_target')}",
-            f"{mean('nag')}, {mean('local_nag')}",
-            advantage,
-            f"{least('accuracy_bound')}, {least('loose_accuracy_bound')}",
+            _over_seeds([100 * area for area in figures_of(cells, "auc")]),
+            _means(cells, "majority", "majority_target"),
+            _means(cells, "nag", "local_nag"),
+            _means(cells, "advantage"),
+            ", ".join(f"{100 * min(figures):.1f}" if figures else "–" for figures in least),
             _epsilons(cells[0]),
         ]
 
@@ -143,6 +134,10 @@ def _defended(row: PaperRow) -> str:
     if method == "MC":
         return f"MC {level} pruned"
     return f"{method}, {'λ' if method in ('TAPPFL', 'DPFE', 'AT') else 'noise'} = {level}"
+
+
+def _means(cells: Sequence[Cell], *names: str) -> str:
+    return ", ".join(mean_text(cells, name, decimals=1, scale=100.0) for name in names)
 
 
 def _over_seeds(values: Sequence[float]) -> str:
