@@ -31,6 +31,7 @@ ONLY_COMPILED = {"docs/samples.md": "needs torchaudio, and recordings that nobod
 TESTED_ELSEWHERE = {
     "docs/editor.md": "tests/controller/test_scenarios_api.py",
     "docs/extend/encoding.md": "tests/registry/test_own_encoding.py",
+    "docs/extend/paper.md": "tests/papers/test_own_paper.py",
     "docs/extend/step.md": "tests/registry/test_own_step.py",
     "docs/victim.md": "tests/range/test_victim.py",
 } | {

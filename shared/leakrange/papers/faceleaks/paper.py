@@ -128,17 +128,11 @@ class FaceLeaks(Paper):
         if row.table == "5":
             low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
             interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
-            return [
-                interval,
-                *(
-                    mean_text(cells, name)
-                    for name in ("unsigned_auc", *self._rates("tpr_at_0001", "tpr_at_001"))
-                ),
-            ]
+            names = ("unsigned_auc", *self._rates("tpr_at_0001", "tpr_at_001"))
+            return [interval, *(mean_text(cells, name) for name in names)]
         if row.table == "7":
-            return [
-                mean_text(cells, name) for name in ("unsigned_auc", *self._rates("tpr_at_001"), "honesty")
-            ]
+            names = ("unsigned_auc", *self._rates("tpr_at_001"), "honesty")
+            return [mean_text(cells, name) for name in names]
         if row.table == "labels":
             return labels_note(cells)
         return []
