@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -71,14 +71,13 @@ class Paper:
         """What the paper computes for the texts of its page, under the names that its sheet uses."""
         return {}
 
-    def _names(self, row: PaperRow, **others: Any) -> Mapping[str, Any]:
+    def _names(self, row: PaperRow, **others: Any) -> dict[str, Any]:
         """All that a template may name; a setting stands in for a field that the row leaves open."""
         given = {name: value for name, value in row.fields.items() if value}
-        others["table"] = row.table
-        return ChainMap(others, {**self.names(row)}, given, vars(self.settings), {**row.fields})
+        return {**row.fields, **vars(self.settings), **given, **self.names(row), "table": row.table, **others}
 
     def _text(self, pattern: str) -> str:
-        return template.text(pattern, ChainMap({**self.words()}, vars(self.settings)))
+        return template.text(pattern, {**vars(self.settings), **self.words()})
 
     def trial(self, row: PaperRow, seed: int) -> PaperTrial:
         """The trial that measures a row under one seed."""
@@ -87,7 +86,7 @@ class Paper:
     def label(self, row: PaperRow) -> list[str]:
         """The texts before a row's figures."""
         names = self._names(row)
-        names = self._names(row, setting=template.text(self.sheet.tables[row.table].setting, names))
+        names["setting"] = template.text(self.sheet.tables[row.table].setting, names)
         return [template.text(each, names) for each in self.sheet.labels.values()]
 
     def notes(self, table: str) -> Sequence[str]:
@@ -134,10 +133,9 @@ class Paper:
 
     def scale(self, figure: str) -> float:
         """The number of the paper's units in one of ours."""
-        percent = self.sheet.percent
-        return (
-            100.0 if percent == "all" or (percent == "shares" and described(figure).unit == "share") else 1.0
-        )
+        if self.sheet.percent == "shares":
+            return 100.0 if described(figure).unit == "share" else 1.0
+        return 100.0 if self.sheet.percent == "all" else 1.0
 
     def read(self, row: PaperRow, cells: list[Cell]) -> list[Cell]:  # noqa: ARG002
         """The cells of a row as the page shows them, without figures that their noise makes meaningless."""

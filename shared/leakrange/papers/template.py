@@ -42,7 +42,8 @@ def trial(parts: Sequence[TemplatePart], names: Names, seed: int) -> PaperTrial:
     fields: dict[str, Any] = {}
     for part in parts:
         if fits(part.rows, names):
-            fields = _merged(fields, _filled(part.model_dump(exclude={"rows"}), names) or {})
+            written = {name: getattr(part, name) for name in ("data", "provider", "defence", "attack")}
+            fields = _merged(fields, _filled(written, names) or {})
     return PaperTrial(seed=seed, **fields)
 
 

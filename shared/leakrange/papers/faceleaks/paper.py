@@ -105,16 +105,13 @@ class FaceLeaks(Paper):
     def words(self) -> Mapping[str, Any]:
         """The titles of the true positive rates that the number of people allows to measure, and why there
         are no others."""
-        tested = self.settings.tested
-        titles = {name: described(name).title for name in FEWEST}
-        measurable = self._rates(*FEWEST)
-        reasons = {
-            f"without_{name}": ""
-            if name in measurable
-            else f"{titles[name]}: not measurable with {tested} others, takes {fewest:,}"
-            for name, fewest in FEWEST.items()
-        }
-        return reasons | {name: title if name in measurable else "" for name, title in titles.items()}
+        words = {}
+        for name, fewest in FEWEST.items():
+            title, enough = described(name).title, bool(self._rates(name))
+            words[name] = title if enough else ""
+            reason = f"{title}: not measurable with {self.settings.tested} others, takes {fewest:,}"
+            words[f"without_{name}"] = "" if enough else reason
+        return words
 
     def _rates(self, *names: str) -> list[str]:
         """Those rates that the number of people allows to measure, whatever a cell holds."""
