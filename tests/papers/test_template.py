@@ -79,6 +79,8 @@ def test_a_name_that_there_is_not_is_told_with_those_that_there_are() -> None:
             made(BASE | wrong)
     with pytest.raises(ValueError, match="traget"):
         text("{traget}", NAMES)
+    with pytest.raises(ValueError, match="'data' keeps no rows: write name=value"):
+        made(BASE | {"rows": "data"})
 
 
 SHEET = """\
@@ -153,6 +155,7 @@ def test_a_sheet_is_enough_for_a_trial_and_its_labels(
         ("seeds: 1", "seeds: one", "seeds: Input should be a valid integer"),
         ("attack:", "atack:", r"trial\[0\].atack: Extra inputs are not permitted"),
         ("figure:", "metric: x, figure:", "Unexpected keyword argument"),
+        ("claims: [{", "claims: [more, {", r"claims\[0\].*: Input should be a dictionary"),
         ("about:", "about: {", "line 4: not readable as YAML"),
         ("name: small", "name: small\nname: large", "line 2: .*stands here twice"),
     ],

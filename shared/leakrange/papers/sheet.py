@@ -78,15 +78,16 @@ class Sheet(Strict):
 
     @field_validator("claims", mode="before")
     @classmethod
-    def _about_each_figure(cls, claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [each for claim in claims for each in _by_figure(claim)]
+    def _about_each_figure(cls, claims: Any) -> Any:
+        return (
+            [each for claim in claims for each in _by_figure(claim)] if isinstance(claims, list) else claims
+        )
 
 
-def _by_figure(claim: dict[str, Any]) -> list[dict[str, Any]]:
-    figures = claim.get("figure")
-    if not isinstance(figures, dict):
+def _by_figure(claim: Any) -> list[Any]:
+    if not isinstance(claim, dict) or not isinstance(claim.get("figure"), dict):
         return [claim]
-    text = claim.get("text")
+    text, figures = claim.get("text"), claim["figure"]
     return [claim | {"figure": name, "text": f"{text}: {words}"} for name, words in figures.items()]
 
 

@@ -49,9 +49,12 @@ def trial(parts: Sequence[TemplatePart], names: Names, seed: int) -> PaperTrial:
 
 def fits(condition: str, names: Names) -> bool:
     """Whether every part of a ``condition`` (``name=value|value``, ``name!=value``) is true of those names;
-    ``name=`` is true of one that is empty. Raises `ValueError` for a name that there is not."""
+    ``name=`` is true of one that is empty. Raises `ValueError` for another form, and for a name that there is
+    not."""
     for part in filter(None, condition.split(",")):
-        name, _, values = part.partition("=")
+        name, equals, values = part.partition("=")
+        if not equals:
+            raise ValueError(f"{part!r} keeps no rows: write name=value|value or name!=value")
         value = str(_value(name.removesuffix("!"), names) or "")
         if (value in values.split("|")) == name.endswith("!"):
             return False
