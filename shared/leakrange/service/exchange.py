@@ -18,6 +18,8 @@ from leakrange.wire.problems import PROBLEM
 from leakrange.wire.tensors import JSON
 from leakrange.wire.turns import LARGE
 
+__all__ = ["CompleteAnswer", "Disconnected", "Headers", "MethodNotAllowed", "Request"]
+
 
 class Disconnected(Exception):
     """The client went away before its request was complete."""
