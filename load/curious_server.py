@@ -31,15 +31,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from leakrange.attacks.federation.drift import feature_drifts
-from leakrange.attacks.federation.first_layer import (
+from leakrange.attacks.federation import (
     distances_from_span,
+    feature_drifts,
+    filled,
     moves_of_first_layer,
+    optimised_samples,
+    relative_errors,
     samples_in_rows,
 )
-from leakrange.attacks.federation.judged import relative_errors
-from leakrange.attacks.federation.optimised import optimised_samples
-from leakrange.attacks.federation.unshared import filled
 from leakrange.data import Samples, load
 from leakrange.defences.federated import FederatedDevices
 from leakrange.defences.representation import representation_defences

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from leakrange.attacks.federation.drift import feature_drifts
+from leakrange.attacks.federation import feature_drifts
 from leakrange.metrics.roc import auc
 from tests.attacks.federation.conftest import Seen
 

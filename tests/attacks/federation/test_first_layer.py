@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leakrange.attacks.federation.first_layer import (
+from leakrange.attacks.federation import (
     distances_from_span,
     moves_of_first_layer,
+    relative_errors,
     samples_in_rows,
 )
-from leakrange.attacks.federation.judged import relative_errors
 from leakrange.federation.updates import Update, fedavg
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput

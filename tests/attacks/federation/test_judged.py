@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakrange.attacks.federation.judged import relative_errors
+from leakrange.attacks.federation import relative_errors
 
 SAMPLES = np.array([[4.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from leakrange.attacks.federation.judged import relative_errors
-from leakrange.attacks.federation.optimised import optimised_samples
+from leakrange.attacks.federation import optimised_samples, relative_errors
 from tests.attacks.federation.conftest import Seen
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakrange.attacks.federation.unshared import filled
+from leakrange.attacks.federation import filled
 
 
 def test_what_was_not_shared_has_not_moved() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks import attacks
-from leakrange.attacks.substitutes import substitutes
-from leakrange.attacks.substitutes.substitutes import SubstituteAttack, SubstituteEvidence, nearest_records
+from leakrange.attacks import attacks, substitutes
+from leakrange.attacks.substitutes import SubstituteAttack, SubstituteEvidence, nearest_records
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 

@@ -15,7 +15,7 @@ from scipy.special import rel_entr, softmax
 from scipy.stats import chisquare
 
 from leakrange.attacks import attacks
-from leakrange.attacks.substitutes.substitutes import SubstituteEvidence
+from leakrange.attacks.substitutes import SubstituteEvidence
 from leakrange.data import Samples, load
 from leakrange.defences.artifact import defence_bytes
 from leakrange.defences.chain import DefenceChain

@@ -19,7 +19,7 @@ from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.attacks.kinds.users import decisions_of
-from leakrange.attacks.substitutes.substitutes import SubstituteEvidence, nearest_records
+from leakrange.attacks.substitutes import SubstituteEvidence, nearest_records
 from leakrange.data import Samples, load, names
 from leakrange.data.resembling import groups_of
 from leakrange.jobs.recipe import DataSpec
