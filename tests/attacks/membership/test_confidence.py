@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logit, softmax
 
-from leakrange.attacks.membership.confidence import FLOOR, log_confidence, scaled_logit
+from leakrange.attacks.membership.membership import FLOOR, log_confidence, scaled_logit
 from leakrange.wire.errors import InvalidInput
 
 

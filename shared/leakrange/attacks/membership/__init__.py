@@ -1,5 +1,5 @@
 """Membership inference for records, from a model's releases.
 
-One module per attack. `confidence` turns releases into confidences, which all attacks use. `membership`
-defines their input and output.
+`membership` defines input and output, turns releases into confidences, which all attacks use, and has the
+simplest attack; attacks with shadow models have modules of their own.
 """

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from leakrange.attacks import attacks
-from leakrange.attacks.membership.confidence import scaled_logit
 from leakrange.attacks.membership.membership import (
     MembershipAttack,
     MembershipEvidence,
     ShadowParameters,
     check,
+    scaled_logit,
 )
 from leakrange.wire.errors import InvalidInput
 

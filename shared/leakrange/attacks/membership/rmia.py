@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.membership.confidence import log_confidence
 from leakrange.attacks.membership.membership import (
     MembershipAttack,
     MembershipEvidence,
     ShadowParameters,
     check,
+    log_confidence,
 )
 from leakrange.wire.errors import InvalidInput
 
