@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Inference
-from leakrange.attacks.blind import blind_scores, pooled
-from leakrange.attacks.imputation import even_parts, imputed
+from leakrange.attacks.controls import blind_scores, even_parts, imputed, pooled
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Needs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from leakrange.attacks.kinds.fitting import fit_attack
+from leakrange.attacks.kinds import fit_attack
 from leakrange.jobs.steps.fit import FIT, FitJob
 from leakrange.services.attacker.task import JobContext, fleet_task
 from leakrange.store.files import put_arrays

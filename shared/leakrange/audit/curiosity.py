@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.attack import Evidence
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
-from leakrange.attacks.imputation import imputed
+from leakrange.attacks.controls import imputed
 from leakrange.metrics import Estimate, accuracy, majority_share
 from leakrange.metrics.controls import BesideImputation, control_area, excess
 from leakrange.metrics.outcomes import Ranking

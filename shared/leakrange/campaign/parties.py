@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.kinds.fitting import fit_attack
+from leakrange.attacks.kinds import fit_attack
 from leakrange.attacks.kinds.trial import Fitted, Uploaded
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of

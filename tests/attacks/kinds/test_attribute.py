@@ -11,8 +11,8 @@ import pytest
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Evidence
 from leakrange.attacks.kinds.attribute import LEARNT, AttributeEvidence, AttributeKind, evidence_of
+from leakrange.attacks.kinds.figures import PANEL
 from leakrange.attacks.kinds.kind import ReleaseStore
-from leakrange.attacks.kinds.panel import PANEL
 from leakrange.data import Attribute, Content, datasets, load
 from leakrange.data.catalogue import GivenSet
 from leakrange.jobs.recipe import DataSpec

@@ -11,7 +11,7 @@ import torch
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import AttributeEvidence
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
+from leakrange.attacks.kinds.figures import embeddings, first_users, viewed_embeddings
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec

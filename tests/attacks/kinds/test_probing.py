@@ -11,8 +11,8 @@ import pytest
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.kinds.figures import PANEL, held_out
 from leakrange.attacks.kinds.kind import ReleaseStore
-from leakrange.attacks.kinds.panel import PANEL, held_out
 from leakrange.attacks.kinds.probing import Classified, ProbingKind
 from leakrange.attacks.kinds.trial import Fit, Fitted, Uploaded
 from leakrange.attacks.probing import NET, Probing, ProbingParameters

@@ -12,14 +12,18 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from leakrange.attacks.decoders import ViciousDecoder
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.reconstructed import Compared, compare
-from leakrange.attacks.kinds.reconstruction import Learned, ReconstructionKind
-from leakrange.attacks.kinds.reconstruction_decoder import Found, ReconstructionDecoderKind
+from leakrange.attacks.kinds.reconstruction import (
+    Found,
+    Learned,
+    ReconstructionDecoderKind,
+    ReconstructionKind,
+)
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParameters
-from leakrange.attacks.vicious_decoder import ViciousDecoder
 from leakrange.data import datasets, load
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe

@@ -8,8 +8,8 @@ import pytest
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.decoder import StudentEvidence, cut_anew
 from leakrange.attacks.kinds.kind import ReleaseStore
-from leakrange.attacks.kinds.student import StudentEvidence, cut_anew
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.jobs.samples import Span

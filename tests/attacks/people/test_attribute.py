@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks.people.attribute import attribute_scores
+from leakrange.attacks.people.linear import attribute_scores
 from leakrange.metrics import auc
 
 

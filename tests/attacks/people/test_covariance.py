@@ -8,6 +8,7 @@ from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA
 
 from leakrange.attacks.people.classes import class_membership, equal_images
+from leakrange.attacks.people.classifiers import Projection
 from leakrange.attacks.people.covariance import (
     class_covariance,
     class_covariances,
@@ -15,7 +16,6 @@ from leakrange.attacks.people.covariance import (
     covariance_scores,
     upper_triangle,
 )
-from leakrange.attacks.people.projection import Projection
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 from tests.attacks.people.worlds import world

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks.people.confidences import revealed_scores
 from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.identities import deduce_identities, surest
+from leakrange.attacks.people.membership import revealed_scores
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput

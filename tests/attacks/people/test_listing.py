@@ -13,7 +13,7 @@ from leakrange.attacks.kinds import kind_of
 assert {"first-cut", "class-based"} <= set(attacks)
 kinds = {kind_of(attack).name for attack in attacks.values()}
 assert {"attribute", "membership", "people", "student"} <= kinds
-assert "leakrange.attacks.people.unsupervised" in sys.modules
+assert "leakrange.attacks.people.class_scores" in sys.modules
 """
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakrange.attacks.people.pair_statistics import STATISTICS, class_statistics, distance_statistics
-from leakrange.attacks.people.pairs import choose_pairs, pair_count
+from leakrange.attacks.people.class_scores import STATISTICS, class_statistics, distance_statistics
+from leakrange.attacks.people.questions import choose_pairs, pair_count
 from leakrange.wire.errors import InvalidInput
 
 sizes = st.lists(st.integers(1, 9), min_size=1, max_size=5)

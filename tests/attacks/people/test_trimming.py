@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.attacks import attacks
-from leakrange.attacks.people.clusters import clusters, means
+from leakrange.attacks.people.classes import left, most_alike, trimmed
+from leakrange.attacks.people.identities import clusters, means
 from leakrange.attacks.people.membership import PeopleEvidence
-from leakrange.attacks.people.trimming import left, most_alike, trimmed
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 from tests.attacks.people.worlds import world

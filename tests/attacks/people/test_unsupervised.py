@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakrange.attacks.people.covariance import covariance_scores
-from leakrange.attacks.people.gaussian import log_density
-from leakrange.attacks.people.projection import Projection
-from leakrange.attacks.people.unsupervised import direction, mixture_log_odds
+from leakrange.attacks.people.class_scores import direction, mixture_log_odds
+from leakrange.attacks.people.classifiers import Projection
+from leakrange.attacks.people.covariance import covariance_scores, log_density
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 from tests.attacks.people.worlds import covariance_features, validation_classes, world

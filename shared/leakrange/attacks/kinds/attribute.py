@@ -12,15 +12,28 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
+from leakrange.attacks.kinds.figures import (
+    PANEL,
+    embeddings,
+    federated,
+    first_users,
+    held_out,
+    represented,
+    viewed_embeddings,
+    viewed_panel,
+)
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
-from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
-from leakrange.attacks.kinds.represented import federated, represented
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial, Uploaded
-from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
+from leakrange.attacks.kinds.users import (
+    decisions_of,
+    imputation_of,
+    own_records,
+    planned,
+    spent,
+    user_groups,
+)
 from leakrange.data import names
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of

@@ -14,15 +14,21 @@ from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
-from leakrange.attacks.kinds.labelled import Recognised, deduced, of_each
 from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, blind_fit, blindly, judge_members
-from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
+from leakrange.attacks.kinds.served import (
+    Recognised,
+    ask_as_users,
+    crowd_of,
+    deduced,
+    of_each,
+    served_crowd,
+    utility,
+)
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
 from leakrange.attacks.people.folds import even_folds
 from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, Scored
-from leakrange.attacks.people.pairs import pair_count
-from leakrange.attacks.people.questions import asked_pairs
+from leakrange.attacks.people.questions import asked_pairs, pair_count
 from leakrange.data import Samples, load
 from leakrange.data.crowd import part_sizes
 from leakrange.jobs.recipe import Crowd, DataSpec

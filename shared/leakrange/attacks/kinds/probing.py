@@ -12,13 +12,19 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.figures import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
-from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Fit, Fitted, Judged, Trial
-from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
+from leakrange.attacks.kinds.users import (
+    decisions_of,
+    imputation_of,
+    own_records,
+    planned,
+    spent,
+    user_groups,
+)
 from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import names
 from leakrange.data.resembling import apart_as_users

@@ -9,18 +9,15 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from leakrange.attacks import attacks
-from leakrange.attacks.people.class_scores import ClassScores, of_distances, of_vectors
-from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
+from leakrange.attacks.people.class_scores import ClassScores, Statistic, direction, of_distances, of_vectors
+from leakrange.attacks.people.classes import left, trimmed
+from leakrange.attacks.people.classifiers import choose_setting, fitted_scores, projected
 from leakrange.attacks.people.membership import (
     PeopleAttack,
     PeopleEvidence,
     PeopleParameters,
     Scored,
 )
-from leakrange.attacks.people.pair_statistics import Statistic
-from leakrange.attacks.people.projection import projected
-from leakrange.attacks.people.trimming import left, trimmed
-from leakrange.attacks.people.unsupervised import direction
 
 __all__ = ["ClassBased"]
 

@@ -1,4 +1,5 @@
-"""How concentrated a person's releases are: covariances of classes, and the score S of them.
+"""How concentrated a person's releases are: covariances of classes, the score S of them, and the normal
+distribution that has them.
 
 With m images a class of vectors of length k the covariance has rank m − 1 at most. FACELEAKS takes m = 50 and
 k = 512. Where m is small, fit a `Projection` on all target releases first (it reads no label) and take the
@@ -8,6 +9,7 @@ with equally many images alone (`classes.equal_images`).
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ __all__ = [
     "class_covariances",
     "covariance_score",
     "covariance_scores",
+    "log_density",
     "upper_triangle",
 ]
 
@@ -87,7 +90,7 @@ def covariance_scores(
 ) -> Floats:
     """S (C,) of the classes of releases (n, k), with one covariance in memory at a time.
 
-    A larger S means more spread. Whether that indicates members is learnt by `unsupervised.signed`.
+    A larger S means more spread. Whether that indicates members is learnt by `class_scores.direction`.
     """
     return np.array(
         [
@@ -108,3 +111,14 @@ def _classes(releases: Vectors, person: NDArray[np.int64]) -> list[NDArray[np.in
     if len(releases) != len(person) or not len(person):
         raise InvalidInput(f"{len(releases)} releases of {len(person)} images with a person")
     return grouped(person)[1]
+
+
+def log_density(vectors: Floats, mean: Floats, covariance: Floats) -> Floats:
+    """ln N(x; mean (d,), covariance (d, d)) of each row of ``vectors`` (n, d): (n,)."""
+    factor = np.linalg.cholesky(covariance)
+    whitened = np.linalg.solve(factor, (vectors - mean).T)
+    log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
+    density: Floats = -0.5 * (
+        (whitened**2).sum(axis=0) + log_determinant + vectors.shape[1] * math.log(2 * math.pi)
+    )
+    return density

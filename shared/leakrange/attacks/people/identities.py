@@ -1,5 +1,5 @@
-"""Deduces who is shown: the attacker's own recogniser Ψ_aux gives images their class (Algorithm 1, line
-2)."""
+"""Who is shown: the attacker's own recogniser Ψ_aux gives images their class (Algorithm 1, line 2), one by
+one, or by clusters of the service's own answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,39 @@ from leakrange.attacks.people.classes import grouped
 from leakrange.metrics.accuracy import accuracy
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Deduced", "deduce_identities", "surest"]
+__all__ = ["clusters", "deduce_identities", "means", "surest"]
+
+
+def clusters(releases: NDArray[np.floating], count: int) -> NDArray[np.int64]:
+    """The cluster (n,), 0 .. count − 1, of each of ``releases`` (n, k): clusters with the least angles, on
+    average over all pairs of two clusters, are joined until ``count`` are left.
+
+    Raises `InvalidInput` for fewer releases than clusters, and for values that are not finite.
+    """
+    from sklearn.cluster import AgglomerativeClustering
+
+    if releases.ndim != 2 or not 1 <= count <= len(releases):
+        raise InvalidInput(f"releases {releases.shape} do not make {count} clusters")
+    if not np.isfinite(releases).all():
+        raise InvalidInput("a release holds values that are not finite")
+    exact = np.asarray(releases, dtype=np.float64)
+    length = np.linalg.norm(exact, axis=1, keepdims=True)
+    unit = exact / np.where(length > 0, length, 1.0)  # of unit vectors, distances order as angles do
+    labels: NDArray[np.int64] = (
+        AgglomerativeClustering(count, linkage="average").fit_predict(unit).astype(np.int64)
+    )
+    return labels
+
+
+def means(vectors: NDArray[np.floating], cluster: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Replace each of ``vectors`` (n, d) by the mean direction of its ``cluster`` (n,)."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.asarray(vectors, dtype=np.float64) / np.where(length > 0, length, 1.0)
+    directions = np.empty_like(unit)
+    for rows in grouped(cluster)[1]:
+        directions[rows] = unit[rows].mean(axis=0)
+    return directions
+
 
 Vectors = NDArray[np.floating]
 
@@ -23,8 +55,8 @@ class Deduced:
     margin: (n,), how much farther the next person's centroid is; infinite where there is but one. accuracy:
     the share of correct ones in [0, 1], where the truth is known.
 
-    ``person`` can be used wherever a person label can: `covariance.covariance_scores`, `pairs.choose_pairs`.
-    A deduced class counts as a member where the person with that label is one.
+    ``person`` can be used wherever a person label can: `covariance.class_covariances`,
+    `questions.choose_pairs`. A deduced class counts as a member where the person with that label is one.
     """
 
     person: NDArray[np.int64]

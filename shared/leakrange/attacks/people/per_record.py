@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import model_validator
 
 from leakrange.attacks import attacks
+from leakrange.attacks.people.class_scores import direction
 from leakrange.attacks.people.classifiers import fitted_scores
 from leakrange.attacks.people.folds import FoldsBy
 from leakrange.attacks.people.membership import (
@@ -16,7 +17,6 @@ from leakrange.attacks.people.membership import (
     PeopleParameters,
     Scored,
 )
-from leakrange.attacks.people.unsupervised import direction
 
 __all__ = ["FirstCutAttack"]
 

@@ -1,5 +1,5 @@
-"""Distillation: a user's own model, trained on a curious provider's answers, leaks as well (HBC Section
-5.8)."""
+"""What a provider reads by the decoder that was trained with its classifier: from users' own outputs, or from
+those of a student that its answers have taught."""
 
 from __future__ import annotations
 
@@ -11,9 +11,50 @@ from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.strict import Strict
 
-__all__ = ["Distillation", "DistillationParameters"]
+__all__ = ["CuriousDecoder", "Distillation", "ViciousDecoder"]
+
+
+class CuriousDecoderParameters(Strict):
+    """None: everything was fixed when the provider was trained."""
+
+
+@attacks.register("curious-decoder")
+class CuriousDecoder(Attack):
+    """The provider applies its decoder (a net G or a threshold) to the users' uploads. The controller reads
+    the inferences."""
+
+    name: ClassVar[str] = "curious-decoder"
+    summary: ClassVar[str] = "the provider decodes what its own classifier hid in the uploaded outputs"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Eq. 4, Eq. 10"
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "sample")
+    grants: ClassVar[tuple[str, ...]] = ("training of the classifier", "every release that users upload")
+    kind: ClassVar[str] = "decoder"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
+    Parameters: ClassVar[type[BaseModel]] = CuriousDecoderParameters
+
+
+class ViciousDecoderParameters(Strict):
+    """None: everything was fixed when the provider was trained."""
+
+
+@attacks.register("vicious-decoder")
+class ViciousDecoder(Attack):
+    """The provider applies its decoder G to the users' uploads. The controller reads the reconstructions."""
+
+    name: ClassVar[str] = "vicious-decoder"
+    summary: ClassVar[str] = "the provider reconstructs the input that its classifier hid in uploaded outputs"
+    paper: ClassVar[str] = "VICIOUS"
+    equation: ClassVar[str] = "Eq. 3, Eq. 4, Algorithm 1"
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features")
+    grants: ClassVar[tuple[str, ...]] = ("training of the classifier", "every release that users upload")
+    kind: ClassVar[str] = "reconstruction-decoder"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
+    Parameters: ClassVar[type[BaseModel]] = ViciousDecoderParameters
+
 
 FEWEST = 50
+"""The least number of records that a student learns from."""
 
 
 class DistillationParameters(Strict):

@@ -1,4 +1,5 @@
-"""The blind classifier by itself: membership inferred without the model."""
+"""Controls as trials of their own: what is guessed of users' attribute, and of membership, without the
+model."""
 
 from __future__ import annotations
 
@@ -10,23 +11,70 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack
-from leakrange.attacks.blind import blind_scores, pooled
+from leakrange.attacks.controls import blind_scores, pooled
 from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.attribute import AttributeKind
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.membership import Drawn, MembershipKind, blind_fit, blindly, judge_members
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Fit, Judged, Trial
-from leakrange.attacks.kinds.users import decisions_of
+from leakrange.attacks.kinds.users import decisions_of, imputation_of
 from leakrange.data import POOL, load
 from leakrange.data.resembling import groups_of
 from leakrange.data.splits import connected
 from leakrange.jobs.steps.fit import FitJob
-from leakrange.metrics import measured
+from leakrange.metrics import Guesses, measured
 from leakrange.metrics.controls import ByItself
+from leakrange.metrics.views import viewed
+from leakrange.wire.errors import LeakrangeError
 
-__all__ = ["BlindKind"]
+__all__ = ["BlindKind", "ImputationKind"]
+
+
+@kinds.register("imputation")
+class ImputationKind(SilentKind):
+    """The control beside every attack on an attribute, as a trial of its own. It asks nothing, and fits
+    nothing in the fleet."""
+
+    name: ClassVar[str] = "imputation"
+    leakage: ClassVar[str] = "auc"
+    asks = None
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The target of an attack on the attribute, which must not be public itself."""
+        target = AttributeKind().target(attack, given, provider)
+        if isinstance(target, str):
+            return target
+        for name in target.parameters.public:
+            if name not in provider.attributes:
+                return f"its data has no attribute {name!r}"
+            if name == target.hidden:
+                return f"{name!r} is hidden, and cannot be public"
+        return target
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """One stream of users, for their labels and decisions."""
+        return Needs(streams=cell.uploads())
+
+    def judge(self, trial: Trial) -> Judged:
+        """Imputes each user's class from what other users show. Raises `LeakrangeError` where no user's class
+        is known."""
+        uploaded = trial.uploaded
+        hidden = uploaded.truth(trial.hidden)
+        users = np.flatnonzero(hidden[: trial.budget] >= 0)
+        if len(users) == 0:
+            raise LeakrangeError(f"no user's {trial.hidden!r} is known: there is nothing to judge by")
+        ranking = imputation_of(trial, uploaded, trial.hidden, trial.classes, users)
+        guesses = Guesses(ranking.scores.argmax(axis=1), hidden[users], trial.classes, ranking.group)
+        decided = decisions_of(trial, uploaded, trial.budget)
+        return Judged(
+            metrics=measured(decided, guesses, ranking, ByItself()),
+            views=viewed(guesses, ranking),
+            victims=len(users),
+            spent=0,
+        )
 
 
 @kinds.register("blind")
