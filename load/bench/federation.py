@@ -19,8 +19,8 @@ import time
 import torch
 
 from leakrange.data import load
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.extractor_training import train_extractor
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.representation.tappfl import Tappfl, TappflParameters
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.load.bench.harness import machine

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flwr.app import Message
     from flwr.serverapp import Grid
 
-    from leakrange.defences.outcome import TrainedDefence
+    from leakrange.defences.artifact import TrainedDefence
 
 __all__ = ["Patience", "federate", "federation_of"]
 

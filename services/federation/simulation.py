@@ -14,7 +14,7 @@ from leakrange.services.federation.client_app import app as client_app
 from leakrange.services.federation.server import Patience, federate
 
 if TYPE_CHECKING:
-    from leakrange.defences.outcome import TrainedDefence
+    from leakrange.defences.artifact import TrainedDefence
 
 __all__ = ["simulate"]
 

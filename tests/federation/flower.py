@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.jobs.recipe import TrainingRecipe
 from tests import patience
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from leakrange.defences.output.gaussian_mechanism import gaussian_delta
+from leakrange.defences.output.noise import gaussian_delta
 from leakrange.federation.accounting import Noise, epsilon, noise_of_a_mean
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from leakrange.data import load
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.extractor_training import finished
 from leakrange.defences.federated import FederatedDevices
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.updates import Arrays, Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe

@@ -15,8 +15,8 @@ import torch
 
 from leakrange.data import load
 from leakrange.defences import artifact
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.extractor_training import train_extractor
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.providers.artifact_files import DEFENCE, RECORD
 from leakrange.services.federation.taking_over import take_over
 from leakrange.wire.errors import InvalidArtifact

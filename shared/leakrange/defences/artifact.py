@@ -1,4 +1,4 @@
-"""Trained defences on disk, beside trained models: one folder per recipe digest, whole or absent.
+"""Trained defences, and their artifacts beside trained models: one folder per recipe digest, whole or absent.
 
 ``defence.safetensors`` is what devices download: weights, the obfuscator's buffers (such as substitutes, in
 the type of a sample), and the config to build it from. ``training.json`` is the record, which only the
@@ -13,16 +13,36 @@ from typing import Any
 
 from torch import nn
 
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.registered import trained_defence
 from leakrange.defences.trained import DefenceConfig
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.versions import DEFENCE as DEFENCE_PREFIX
 from leakrange.nets.module_file import packed
 from leakrange.providers.artifact_files import DEFENCE, find, installed, read_files, write_files
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["DefenceArtifact", "defence_bytes", "find", "load", "save"]
+__all__ = ["TrainedDefence", "defence_bytes", "find", "load", "save"]
+
+
+@dataclass(frozen=True)
+class TrainedDefence:
+    """The obfuscator of the last epoch, or the extractor of the last round, on the CPU in eval mode, and the
+    record of its training.
+
+    history: per epoch ``epoch``, ``loss``, ``seconds``, and the defence's own entries. figures: by split;
+    record: further entries of the record. device: that of the training, as `TrainedModel.device`.
+    """
+
+    recipe: TrainingRecipe
+    config: DefenceConfig
+    module: nn.Module
+    history: list[dict[str, float]]
+    figures: dict[str, dict[str, float]]
+    record: dict[str, Any]
+    chosen_epoch: int
+    seconds: float
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)

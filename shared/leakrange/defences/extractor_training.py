@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 
 from leakrange.data.samples import Samples
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.federated import FederatedDevices, Part, load_arrays
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.federation.in_process import States, one_round
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.updates import Arrays

@@ -15,7 +15,7 @@ from torch.func import functional_call
 
 from leakrange.data.samples import Samples, names
 from leakrange.data.splits import shuffled, stream
-from leakrange.defences.games.game import Batch, Game, Sizes
+from leakrange.defences.games import Batch, Game, Sizes
 from leakrange.defences.registered import federated_defence
 from leakrange.defences.trained import DefenceConfig
 from leakrange.federation.partition import partition

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from leakrange.data import load
 from leakrange.data.spans import span_of
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.artifact import load as load_defence
 from leakrange.defences.artifact import save as save_defence
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.samples import Span

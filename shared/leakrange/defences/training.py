@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from leakrange.data.samples import Samples, names
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.extractor_training import train_extractor
 from leakrange.defences.input.trained import Task, TrainedInputDefence
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.registered import is_federated, trained_defence
 from leakrange.defences.trained import DefenceConfig
 from leakrange.jobs.recipe import TrainingRecipe

@@ -8,7 +8,10 @@ from pydantic import Field, model_validator
 
 from leakrange.strict import Strict
 
-__all__ = ["Dirichlet", "Federation"]
+__all__ = ["CriticSize", "Dirichlet", "Federation"]
+
+CriticSize = Literal["small", "paper"]
+"""Size of the nets that devices keep to themselves: see `leakrange.defences.games`."""
 
 
 class Dirichlet(Strict):

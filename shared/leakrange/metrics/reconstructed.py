@@ -245,7 +245,7 @@ def _bits_recovered(nearness: Nearness) -> Estimate | float:
     "nothing is known 32 bits, those of a float32",
 )  # fmt: skip
 def _bits_capacity(nearness: Nearness) -> float | None:
-    """The capacity of class scores and of features (`leakrange.defences.output.capacity.upper_bits`).
+    """The capacity of class scores and of features (`leakrange.defences.output.chain.upper_bits`).
 
     Features have no range of their own, so N of them carry up to 32·N bits, whatever values the net can give.
     Decimals leave that as it is, and so does noise, unless a `clip` or `normalise` before it bounds the

@@ -10,11 +10,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from leakrange.defences.games.critics import mutual_information
-from leakrange.defences.games.game import Batch, Game, Sizes
-from leakrange.defences.games.gaussian import GaussianGame, gaussian_information
-from leakrange.defences.games.information import InformationGame
-from leakrange.defences.games.task import TaskGame
+from leakrange.defences.games import (
+    Batch,
+    Game,
+    GaussianGame,
+    InformationGame,
+    Sizes,
+    TaskGame,
+    gaussian_information,
+    mutual_information,
+)
 from leakrange.wire.samples import SampleSpec
 
 ROWS, WIDE = 9, 3

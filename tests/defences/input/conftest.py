@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from leakrange.data import Samples, load
-from leakrange.defences.artifact import save
+from leakrange.defences.artifact import TrainedDefence, save
 from leakrange.defences.chain import DefenceChain
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec

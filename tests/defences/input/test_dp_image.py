@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leakrange.data import Samples, load
-from leakrange.defences.artifact import defence_bytes
+from leakrange.defences.artifact import TrainedDefence, defence_bytes
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input.dp_image import DpImage, DpImageParameters
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.trained import DefenceConfig
 from leakrange.defences.training import train_defence
-from leakrange.defences.translation.net import Autoencoder
+from leakrange.defences.translation import Autoencoder
 from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.nets.module_file import packed
 from leakrange.wire.errors import InvalidArtifact, InvalidInput

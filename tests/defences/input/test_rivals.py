@@ -12,7 +12,7 @@ from scipy.stats import entropy
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.translating import Guess, Observation, Translation
-from leakrange.defences.translation.losses import info_nce, nt_xent
+from leakrange.defences.translation import info_nce, nt_xent
 
 BATCH = 6
 PRIVATE = {"s": 2, "t": 3}

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakrange.data import load
-from leakrange.defences.artifact import defence_bytes
+from leakrange.defences.artifact import TrainedDefence, defence_bytes
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import TrainedInputDefence
 from leakrange.defences.input.translating import Translation
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.stages import InvalidChain
 from leakrange.defences.trained import DefenceConfig
 from leakrange.defences.training import DefenceTraining, train_defence

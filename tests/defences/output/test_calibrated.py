@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from leakrange.defences.output import Chain, InvalidChain, ReleaseContext
-from leakrange.defences.output.gaussian_mechanism import gaussian_delta, gaussian_sigma
+from leakrange.defences.output.noise import gaussian_delta, gaussian_sigma
 
 
 def profile(sigma: float, epsilon: float, sensitivity: float) -> float:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
-from leakrange.defences.output.capacity import upper_bits
+from leakrange.defences.output.chain import upper_bits
 from leakrange.defences.output.room import Room
 from leakrange.metrics.capacity import rounded_count
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from leakrange.data import Samples, load
+from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.extractor_training import train_extractor
-from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.representation import representation_defences
 from leakrange.defences.representation.federated import FederatedRepresentation
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe

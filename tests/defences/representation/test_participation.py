@@ -15,7 +15,7 @@ from leakrange.data import Samples
 from leakrange.data.splits import shuffled, stream
 from leakrange.defences.extractor_training import finished
 from leakrange.defences.federated import FederatedDevices, load_arrays
-from leakrange.defences.games.information import InformationGame
+from leakrange.defences.games import InformationGame
 from leakrange.defences.representation import representation_defences
 from leakrange.federation.in_process import States, one_round
 from leakrange.federation.rounds import Rounds

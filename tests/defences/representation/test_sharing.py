@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leakrange.defences.representation.compressed import pruned
-from leakrange.defences.representation.noised import clipped
+from leakrange.defences.representation.noised import clipped, pruned
 from leakrange.federation.updates import distance
 from tests.defences.representation.conftest import Told, link_of
 

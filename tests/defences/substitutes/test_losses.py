@@ -13,7 +13,7 @@ from scipy.special import softmax, xlogy
 from torch.autograd import gradcheck
 
 from leakrange.defences.substitutes.bounds import loss_constant
-from leakrange.defences.substitutes.losses import general_loss, private_loss, substitution, useful_loss
+from leakrange.defences.substitutes.net import general_loss, private_loss, substitution, useful_loss
 from leakrange.metrics.information import joint_entropy
 
 PRIVATE = torch.tensor([0, 2, 2, 0, 2, 1])

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from leakrange.defences.substitutes.synthesis import principal_normal, synthesised
+from leakrange.defences.substitutes.choice import principal_normal, synthesised
 from leakrange.wire.errors import InvalidInput
 
 

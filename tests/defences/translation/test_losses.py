@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import entropy as scipy_entropy
 from torch.autograd import gradcheck
 
-from leakrange.defences.translation.losses import (
+from leakrange.defences.translation import (
     divergence,
     entropy,
     evasion,

@@ -21,7 +21,7 @@ from leakrange.data import Samples, datasets, load
 from leakrange.data.spans import span_of
 from leakrange.defences.output import Chain
 from leakrange.defences.output.base import CLASS_SCORES
-from leakrange.defences.output.capacity import upper_bits
+from leakrange.defences.output.chain import upper_bits
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.metrics import SoftOutputs, UserDecisions, measured

@@ -18,7 +18,7 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.defences.translation.net import Autoencoder
+    from leakrange.defences.translation import Autoencoder
 
 __all__ = ["DpImage", "DpImageParameters"]
 
@@ -49,7 +49,7 @@ class DpImage(Translation[DpImageParameters]):
     @override
     def build(cls, parameters: Any, config: DefenceConfig) -> Autoencoder:
         """See `TrainedInputDefence.build`. Raises `ValueError` for samples that are no pictures."""
-        from leakrange.defences.translation.net import Autoencoder
+        from leakrange.defences.translation import Autoencoder
 
         if reason := cls.misfit(config.input):
             raise ValueError(f"{cls.name}: {reason}")

@@ -197,7 +197,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         import torch
 
         from leakrange.data.splits import stream
-        from leakrange.defences.substitutes.synthesis import synthesised
+        from leakrange.defences.substitutes.choice import synthesised
 
         spec, inputs = self.config.input, self.task.lessons.inputs.cpu().numpy()
         classes = (
@@ -220,7 +220,7 @@ class SubstitutionTraining(ObfuscatorTraining):
     @override
     def step(self, inputs: Tensor, target: Tensor, sensitive: Tensor | None, /) -> Tensor:
         """See `ObfuscatorTraining.step`."""
-        from leakrange.defences.substitutes.losses import general_loss, private_loss, useful_loss
+        from leakrange.defences.substitutes.net import general_loss, private_loss, useful_loss
 
         assert sensitive is not None
         self.module.train()
@@ -262,8 +262,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         """
         import torch
 
-        from leakrange.defences.substitutes.bounds import divergences
-        from leakrange.defences.substitutes.examination import class_joint, examined
+        from leakrange.defences.substitutes.bounds import class_joint, divergences, examined
 
         figures: dict[str, dict[str, float]] = {}
         privacy: dict[str, dict[str, dict[str, float]]] = {}
@@ -301,8 +300,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         self, inputs: Tensor, leaks: list[tuple[NDArray[np.float64], float]]
     ) -> dict[str, dict[str, float]]:
         """Of each private attribute, given its γ by substitute and class and its information."""
-        from leakrange.defences.substitutes.bounds import deltas
-        from leakrange.defences.substitutes.examination import sample_deltas
+        from leakrange.defences.substitutes.bounds import deltas, sample_deltas
 
         by_sample = sample_deltas(self.module, inputs, np.stack([gamma for gamma, _ in leaks])).T
         return {

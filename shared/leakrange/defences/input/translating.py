@@ -31,7 +31,7 @@ from leakrange.wire.samples import SampleSpec, encodings
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from leakrange.defences.translation.net import Autoencoder, Translator
+    from leakrange.defences.translation import Autoencoder, Translator
     from leakrange.nets.classifier import Classifier
     from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.loop import Lessons
@@ -99,7 +99,7 @@ class Observation:
 
 
 class Translation(TrainedInputDefence[T]):
-    """x' = T(x), by a `leakrange.defences.translation.net.Translator`. With ``noisy``, T is given noise
+    """x' = T(x), by a `leakrange.defences.translation.Translator`. With ``noisy``, T is given noise
     beside the sample."""
 
     adversaries: int = 1
@@ -111,7 +111,7 @@ class Translation(TrainedInputDefence[T]):
     @override
     def build(cls, parameters: Any, config: DefenceConfig) -> Translator | Autoencoder:
         """See `TrainedInputDefence.build`."""
-        from leakrange.defences.translation.net import Translator
+        from leakrange.defences.translation import Translator
 
         return Translator(config.input, config.net.width, cls.noisy)
 

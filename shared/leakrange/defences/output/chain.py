@@ -1,7 +1,9 @@
-"""Chains of output defences, which policies are made of."""
+"""Chains of output defences, which policies are made of, and the most bits that a release can carry after
+one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,12 +19,13 @@ from leakrange.defences.output.base import (
     Values,
     output_defences,
 )
+from leakrange.defences.output.room import FLOAT_BITS, Room
 from leakrange.defences.stages import InvalidChain, canonical, read_stage, whole_mistakes
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.heads import parted
 
-__all__ = ["Chain", "InvalidChain"]
+__all__ = ["Chain", "InvalidChain", "upper_bits"]
 
 
 @dataclass(frozen=True)
@@ -155,3 +158,22 @@ _Step = tuple[OutputDefence[Any], Release, bytes]
 MOST = float(np.finfo(np.float32).max)
 LEAST = -MOST
 ZERO = np.float32(0)
+
+
+def upper_bits(policy: Chain, release: Release, outputs: int, heads: Sequence[int] = ()) -> float:
+    """Upper bound of one answer of ``outputs`` numbers about one sample, in bits (VICIOUS, Appendix I.1).
+
+    Each stage bounds what is carried (`OutputDefence.room`), and later stages add nothing, so the least bound
+    holds. Values count as float32, of 32 bits each, as which they arrive and leave. Noise counts as noise:
+    sticky noise for whoever lacks its key, fresh noise for one answer alone, as several average it out.
+    heads: the numbers of classes of a model that answers for several attributes, whose bits add up.
+    """
+    parts = heads if heads and release in CLASS_SCORES else (outputs,)
+    return sum(_bits(policy, release, values) for values in parts)
+
+
+def _bits(policy: Chain, release: Release, values: int) -> float:
+    room = Room.released(release, values)
+    for stage, kind in policy.steps(release):
+        room = stage.room(room, kind)
+    return room.within(room.of_levels(2.0**FLOAT_BITS)).bits

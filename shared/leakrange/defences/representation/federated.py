@@ -5,7 +5,7 @@
 
 - ``Parameters``, a subclass of `FederatedParameters`;
 - ``game``: the nets that a device trains with the extractor and keeps to itself, and the loss of each
-  (`leakrange.defences.games.game.Game`);
+  (`leakrange.defences.games.Game`);
 - ``sent``: the device's change of the extractor before it sends it; by default none;
 - ``accounted``: the proven privacy of that; by default none.
 
@@ -23,10 +23,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.data.samples import Attribute
-from leakrange.defences.games import CriticSize
 from leakrange.defences.representation import RepresentationDefence
 from leakrange.defences.trained import DefenceConfig, Trained, TrainedParameters
-from leakrange.federation.settings import Dirichlet, Federation
+from leakrange.federation.settings import CriticSize, Dirichlet, Federation
 from leakrange.federation.updates import Arrays
 from leakrange.jobs.recipe import OptimiserSpec, Schedule
 from leakrange.nets import nets
@@ -36,7 +35,7 @@ from leakrange.wire.samples import Purpose
 if TYPE_CHECKING:
     from torch import nn
 
-    from leakrange.defences.games.game import Game, Sizes
+    from leakrange.defences.games import Game, Sizes
     from leakrange.nets.classifier import Classifier
 
 __all__ = ["FederatedParameters", "FederatedRepresentation"]

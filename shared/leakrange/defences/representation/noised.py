@@ -1,21 +1,91 @@
-"""Updates of a device under differential privacy: a clipped move of the parameters, with noise."""
+"""Defences that hide by what a device sends, and not by what the extractor learns: a part of its parameters,
+or a clipped move of them with noise."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
-from leakrange.defences.representation.task_agnostic import AgnosticParameters, Informative
+from leakrange.defences.representation import representation_defences
+from leakrange.defences.representation.federated import FederatedParameters, FederatedRepresentation
 from leakrange.federation.accounting import DELTA, Noise, epsilon, noise_of_a_mean
 from leakrange.federation.updates import Arrays
 
-__all__ = ["Noised", "NoisedParameters", "clipped"]
+if TYPE_CHECKING:
+    from leakrange.defences.games import Game, Sizes
+
+__all__ = ["Compressed", "DpGaussian", "DpLaplace", "clipped", "pruned"]
+
+
+class AgnosticParameters(FederatedParameters):
+    """``private`` is the attribute that a device's adversary watches: the extractor is not trained against
+    it."""
+
+    useful: None = None
+
+
+T = TypeVar("T", bound=AgnosticParameters)
+
+
+class Informative(FederatedRepresentation[T]):
+    """A defence whose extractor learns as TAPPFL's with λ = 0: features that tell the most of the sample."""
+
+    @override
+    def game(self, sizes: Sizes) -> Game:
+        """See `FederatedRepresentation.game`."""
+        from leakrange.defences.games import InformationGame
+
+        return InformationGame(sizes, 0.0, self.parameters.critics)
+
+
+class CompressedParameters(AgnosticParameters):
+    """``amount``: the pruning rate, the share of the extractor's parameters that a device does not share."""
+
+    amount: Annotated[float, Field(gt=0.0, lt=1.0)]
+
+
+@representation_defences.register("compressed")
+class Compressed(Informative[CompressedParameters]):
+    """A device prunes the parameters of its trained extractor that are smallest in magnitude, of all layers
+    together, and shares the others.
+
+    The server takes parameters that are not shared as zero: TAPPFL says that devices prune them. So the mean
+    of a parameter that some devices pruned is pulled towards zero, and it can come back in a later round.
+    """
+
+    name = "compressed"
+    Parameters = CompressedParameters
+    summary = "devices share the largest parameters of the extractor alone"
+    equation = "Comparison with task-agnostic defenses: MC"
+    shorthand = None
+
+    @override
+    def sent(self, sent: Arrays, trained: Arrays, draw: np.random.Generator) -> Arrays:
+        """See `FederatedRepresentation.sent` and `pruned`."""
+        return pruned(trained, self.parameters.amount)
+
+
+def pruned(arrays: Arrays, amount: float) -> Arrays:
+    """The arrays with ``round(amount · N)`` of their N floating-point numbers set to zero: the smallest in
+    magnitude, of equals the first. Integers stay as they are."""
+    floating = [name for name, array in arrays.items() if np.issubdtype(array.dtype, np.floating)]
+    magnitudes = np.concatenate([np.abs(arrays[name]).ravel() for name in floating])
+    kept = np.ones(len(magnitudes), dtype=bool)
+    kept[np.argsort(magnitudes, kind="stable")[: round(amount * len(magnitudes))]] = False
+    ends = np.cumsum([arrays[name].size for name in floating])
+    masks = dict(zip(floating, np.split(kept, ends[:-1]), strict=True))
+    return {
+        name: np.where(masks[name].reshape(array.shape), array, 0).astype(array.dtype)
+        if name in masks
+        else array
+        for name, array in arrays.items()
+    }
 
 
 class NoisedParameters(AgnosticParameters):
@@ -105,3 +175,34 @@ def clipped(
     norm = float(np.linalg.norm([np.linalg.norm(move.ravel(), order) for move in moves.values()], order))
     shrunk = min(1.0, clip / norm) if norm else 1.0
     return {name: shrunk * move for name, move in moves.items()}
+
+
+@representation_defences.register("dp-gaussian")
+class DpGaussian(Noised):
+    """Moves are clipped to ``clip`` in the L2 norm; the noise has the standard deviation ``noise · clip``."""
+
+    name = "dp-gaussian"
+    summary = "devices clip what they learned of the extractor and add Gaussian noise"
+    equation = "θ + clip₂(θ' - θ) + N(0, (noise·clip)²)"
+    mechanism = "gaussian"
+
+    @override
+    def drawn(self, draw: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """See `Noised.drawn`; ``scale`` is the standard deviation."""
+        return draw.normal(0.0, scale, shape)
+
+
+@representation_defences.register("dp-laplace")
+class DpLaplace(Noised):
+    """Moves are clipped to ``clip`` in the L1 norm; the noise has the scale ``noise · clip``, and √2 times
+    that as its standard deviation."""
+
+    name = "dp-laplace"
+    summary = "devices clip what they learned of the extractor and add Laplace noise"
+    equation = "θ + clip₁(θ' - θ) + Laplace(noise·clip)"
+    mechanism = "laplace"
+
+    @override
+    def drawn(self, draw: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """See `Noised.drawn`; ``scale`` is the mean magnitude."""
+        return draw.laplace(0.0, scale, shape)

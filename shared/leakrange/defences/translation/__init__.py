@@ -1,1 +1,0 @@
-"""Translators x' = T(x) and their losses, as functions of tensors; torch is needed here."""
