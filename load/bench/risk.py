@@ -24,8 +24,7 @@ from threadpoolctl import threadpool_limits
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
 from leakrange.load.bench.harness import machine
-from leakrange.metrics.identification import places
-from leakrange.metrics.reconstruction import psnr, ssim
+from leakrange.metrics.reconstruction import places, psnr, ssim
 from leakrange.metrics.risk import Distances, Moments
 
 __all__ = ["main"]

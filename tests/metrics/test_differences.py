@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakrange.metrics.differences import difference_of_means, holm
+from leakrange.metrics.intervals import difference_of_means, holm
 
 ONE = {0: 0.61, 1: 0.68, 2: 0.55, 5: 0.72}
 TWO = {0: 0.66, 1: 0.70, 2: 0.63, 5: 0.73}

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from leakrange.metrics.identification import bits_above_chance, lists, places
+from leakrange.metrics.reconstruction import bits_above_chance, lists, places
 
 
 def test_places_are_those_of_all_distances(rng: np.random.Generator) -> None:

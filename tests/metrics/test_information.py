@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score
 
-from leakrange.metrics.information import joint_entropy, total_correlation
+from leakrange.metrics.entropy import joint_entropy, total_correlation
 
 
 def columns(count: int = 700) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

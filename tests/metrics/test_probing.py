@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from leakrange.metrics import measured
-from leakrange.metrics.information import information_bound
+from leakrange.metrics.entropy import information_bound
 from leakrange.metrics.intervals import wilson_interval
 from leakrange.metrics.probing import Probed, ProbedAttribute, gain, noise_of
 

@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import t
 
 from leakrange.metrics import described, measured
-from leakrange.metrics.identification import bits_above_chance
 from leakrange.metrics.reconstructed import Nearness
-from leakrange.metrics.reconstruction import psnr
+from leakrange.metrics.reconstruction import bits_above_chance, psnr
 from leakrange.metrics.risk import Inverses, Moments
 
 

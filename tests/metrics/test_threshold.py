@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakrange.metrics.threshold import most_accurate_threshold
+from leakrange.metrics.roc import most_accurate_threshold
 
 samples = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=1, max_size=30)
 

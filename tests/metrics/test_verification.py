@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakrange.metrics.threshold import most_accurate_threshold
+from leakrange.metrics.roc import most_accurate_threshold
 from leakrange.metrics.verification import verification
 
 

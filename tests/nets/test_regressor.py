@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sklearn.linear_model import Ridge
 
-from leakrange.nets.regressor import Regressor
+from leakrange.nets.decoder import Regressor
 
 
 def test_at_first_it_predicts_nothing() -> None:

@@ -1,7 +1,6 @@
 import torch
 
-from leakrange.nets.decoder import AttackNet
-from leakrange.nets.stacked import StackedAttackNets
+from leakrange.nets.decoder import AttackNet, StackedAttackNets
 
 
 def test_side_by_side_they_answer_and_learn_as_each_would_alone() -> None:

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from leakrange.data.samples import Samples
 from leakrange.nets import nets
-from leakrange.nets.cosine import CosineHead, with_cosines
+from leakrange.nets.last_layers import CosineHead, with_cosines
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
 from leakrange.providers.margin_loss import margin_loss

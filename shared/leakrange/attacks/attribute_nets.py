@@ -19,7 +19,7 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.nets.stacked import StackedAttackNets
+    from leakrange.nets.decoder import StackedAttackNets
 
 __all__ = [
     "AttributeInferenceParameters",
@@ -137,9 +137,8 @@ def fitted_nets(
     import torch
     from torch.nn.functional import cross_entropy
 
-    from leakrange.nets.decoder import AttackNet
+    from leakrange.nets.decoder import AttackNet, StackedAttackNets
     from leakrange.nets.optimisers import Adam
-    from leakrange.nets.stacked import StackedAttackNets
     from leakrange.providers.loop import EpochSelection
 
     count = len(labels)

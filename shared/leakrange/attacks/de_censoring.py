@@ -25,7 +25,7 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.nets.regressor import Regressor
+    from leakrange.nets.decoder import Regressor
 
 __all__ = ["DeCensoring"]
 
@@ -117,7 +117,7 @@ class DeCensoring(AttributeInference):
         from torch.nn.functional import mse_loss
 
         from leakrange.jobs.recipe import Schedule
-        from leakrange.nets.regressor import Regressor
+        from leakrange.nets.decoder import Regressor
         from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
 
         net = Regressor(lessons.shape[1], target.shape[1])

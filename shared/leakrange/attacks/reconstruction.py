@@ -114,7 +114,7 @@ class Reconstruction(ReconstructionAttack):
         import torch
 
         from leakrange.jobs.recipe import Schedule
-        from leakrange.nets.about_mean import AboutMean
+        from leakrange.nets.reconstructor import AboutMean
         from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
         from leakrange.providers.reconstruction_loss import reconstruction_loss
 

@@ -101,7 +101,7 @@ BLOCKS = ((256,) * 3, (512,) * 3, (512,) * 3)
 def adversary(sizes: Sizes, size: CriticSize) -> nn.Module:
     """The privacy protection network g: features (B, N) to logits of the private attribute.
 
-    "paper": Table 3, which for pictures needs the features of `leakrange.nets.architectures.tappfl_conv`.
+    "paper": Table 3, which for pictures needs the features of `leakrange.nets.architectures.tappfl`.
     "small": the same for tables; for pictures it is the paper's net for tables. Raises `ValueError` for
     features that are no square maps.
     """

@@ -10,7 +10,6 @@ from leakrange.metrics.clusters import (
     mean_interval,
     share_interval,
 )
-from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram, softmax
 from leakrange.metrics.estimate import Estimate, OverSeeds
 from leakrange.metrics.intervals import auc_interval, student_interval, summarise, wilson_interval
@@ -33,6 +32,7 @@ from leakrange.metrics.registry import (
     with_unmeasurable,
 )
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
+from leakrange.metrics.verification import pair_distances, unit_length
 
 __all__ = [
     "Estimate",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
+from leakrange.metrics.entropy import joint_entropy
 from leakrange.metrics.estimate import Estimate
-from leakrange.metrics.information import joint_entropy
 from leakrange.metrics.intervals import Z95
 from leakrange.metrics.outcomes import Ranking
 from leakrange.metrics.registry import metric

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.metrics.clusters import area_interval, cluster_count
-from leakrange.metrics.roc import auc, tpr_at_fpr
-from leakrange.metrics.threshold import best_cut
+from leakrange.metrics.roc import auc, best_cut, tpr_at_fpr
 
 __all__ = [
     "MembershipReport",

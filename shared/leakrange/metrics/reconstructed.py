@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from leakrange.metrics.clusters import mean_interval, share_interval
 from leakrange.metrics.estimate import Estimate
-from leakrange.metrics.identification import bits_above_chance, lists, places
 from leakrange.metrics.outcomes import Grouped
-from leakrange.metrics.reconstruction import psnr, ssim
+from leakrange.metrics.reconstruction import bits_above_chance, lists, places, psnr, ssim
 from leakrange.metrics.registry import metric
 from leakrange.metrics.risk import Distances, Inverses
 

@@ -1,7 +1,10 @@
-"""The form of every reconstructor, and the scale on which it and its losses see pictures."""
+"""The form of every reconstructor, the scale on which it and its losses see pictures, and one that draws only
+the difference from the mean picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -9,7 +12,7 @@ from torch import Tensor, nn
 
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Reconstructor", "from_pixels", "to_pixels", "unscaled"]
+__all__ = ["AboutMean", "Reconstructor", "from_pixels", "to_pixels", "unscaled"]
 
 WHITE = 255.0
 
@@ -46,3 +49,34 @@ def unscaled(inputs: Tensor, spec: SampleSpec) -> Tensor:
 def from_pixels(pixels: Tensor) -> Tensor:
     """Pictures (B, C, H, W) in [0, 1] as (B, H, W, C) from 0 to 255, not rounded."""
     return pixels.permute(0, 2, 3, 1) * WHITE
+
+
+DARKEST = 1e-3
+"""The least distance of a mean pixel from 0 and from 1, so that its logit is finite and can still be
+moved."""
+
+
+class AboutMean(nn.Module):
+    """``drawing`` adds its logits to those of the ``mean`` picture (C, H, W) in [0, 1]."""
+
+    mean: Tensor
+    share: Tensor
+
+    def __init__(self, drawing: Reconstructor, mean: Tensor) -> None:
+        super().__init__()
+        self.drawing = drawing
+        self.register_buffer("mean", torch.logit(mean, eps=DARKEST))
+        self.register_buffer("share", torch.ones(()))
+
+    def forward(self, releases: Tensor) -> Tensor:
+        """Pictures (B, C, H, W) in [0, 1] of releases (B, inputs)."""
+        return cast(Tensor, (self.share * self.drawing.layers(releases) + self.mean).sigmoid())
+
+    @contextmanager
+    def blank(self) -> Iterator[None]:
+        """Inside the ``with`` block the net draws nothing but the mean picture."""
+        self.share.zero_()
+        try:
+            yield
+        finally:
+            self.share.fill_(1.0)

@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import ConfigDict
 
 from leakrange.metrics.clusters import FEW
-from leakrange.metrics.differences import difference_of_means, holm
-from leakrange.metrics.intervals import Z95
+from leakrange.metrics.intervals import Z95, difference_of_means, holm
 from leakrange.papers.cells import Cell
 from leakrange.papers.targets import PaperRow
 from leakrange.report.document import PaperLine, PaperSection

@@ -17,10 +17,9 @@ from typing import Any
 
 from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
-from leakrange.nets.cosine import CosineHead
+from leakrange.nets.last_layers import CosineHead, OneLogitHead
 from leakrange.nets.mixture import MixtureHead
 from leakrange.nets.module_file import packed
-from leakrange.nets.one_logit import OneLogitHead
 from leakrange.providers.artifact_files import (
     CLASSIFIER,
     DECODER,

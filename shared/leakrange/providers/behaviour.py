@@ -154,7 +154,7 @@ class Behaviour(ABC):
         """
         if not getattr(parameters, "sigmoid", False):
             return net(classes)
-        from leakrange.nets.one_logit import with_one_logit
+        from leakrange.nets.last_layers import with_one_logit
 
         return with_one_logit(net(classes // 2))
 

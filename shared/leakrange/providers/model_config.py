@@ -57,9 +57,9 @@ class ClassifierConfig(Strict):
     mixture: MixtureConfig | None = None
     heads: HeadSizes | None = None
     sigmoid: Literal[True] | None = None
-    """Each attribute is binary and has one logit: see `leakrange.nets.one_logit`."""
+    """Each attribute is binary and has one logit: see `leakrange.nets.last_layers`."""
     cosine: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
-    """Logits are so many times cosines: see `leakrange.nets.cosine`."""
+    """Logits are so many times cosines: see `leakrange.nets.last_layers`."""
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
-from leakrange.nets.cosine import with_cosines
+from leakrange.nets.last_layers import with_cosines, with_one_logit
 from leakrange.nets.mixture import mixture
 from leakrange.nets.module_file import ModuleFile, Uninitialised, first_mistake
-from leakrange.nets.one_logit import with_one_logit
 from leakrange.providers.decoder import Decoder, DecoderConfig
 from leakrange.providers.decoders import decoders
 from leakrange.providers.model_config import ClassifierConfig

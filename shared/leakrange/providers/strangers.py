@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from leakrange.data.crowd import strangers
 from leakrange.data.samples import Samples
-from leakrange.metrics.distance import unit_length
 from leakrange.metrics.roc import auc
+from leakrange.metrics.verification import unit_length
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 

@@ -37,7 +37,7 @@ class TargetTask:
         from torch.nn.functional import binary_cross_entropy_with_logits
 
         from leakrange.nets.heads import mean_loss
-        from leakrange.nets.one_logit import of_second
+        from leakrange.nets.last_layers import of_second
         from leakrange.providers.losses import target_loss
 
         if not self.sigmoid:

@@ -12,8 +12,7 @@ from typing import Any
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described
-from leakrange.metrics.differences import difference_of_means
-from leakrange.metrics.intervals import summarise
+from leakrange.metrics.intervals import difference_of_means, summarise
 from leakrange.metrics.numbers import count
 from leakrange.report.as_data import theme
 from leakrange.report.charts.overlaid import overlaid

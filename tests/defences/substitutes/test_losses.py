@@ -14,7 +14,7 @@ from torch.autograd import gradcheck
 
 from leakrange.defences.substitutes.bounds import loss_constant
 from leakrange.defences.substitutes.net import general_loss, private_loss, substitution, useful_loss
-from leakrange.metrics.information import joint_entropy
+from leakrange.metrics.entropy import joint_entropy
 
 PRIVATE = torch.tensor([0, 2, 2, 0, 2, 1])
 USEFUL = torch.tensor([1, 0, 0, 1, 1, 0])

@@ -23,7 +23,7 @@ from leakrange.data.spans import span_of
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
-from leakrange.metrics.threshold import most_accurate_threshold
+from leakrange.metrics.roc import most_accurate_threshold
 from leakrange.nets import nets
 from leakrange.strict import Strict
 from leakrange.wire.digests import digest

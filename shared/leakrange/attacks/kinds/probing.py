@@ -34,7 +34,7 @@ from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import Guesses, Ranking, mean_auc, measured, share_interval
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.controls import BesideImputation
-from leakrange.metrics.information import information_bound
+from leakrange.metrics.entropy import information_bound
 from leakrange.metrics.probing import AttributeRole, Probed, ProbedAttribute
 from leakrange.metrics.views import viewed
 from leakrange.strict import Strict

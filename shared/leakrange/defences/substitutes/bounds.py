@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from leakrange.defences.substitutes.net import BATCH, Substitution
-from leakrange.metrics.information import joint_entropy, total_correlation
+from leakrange.metrics.entropy import joint_entropy, total_correlation
 
 __all__ = ["class_joint", "deltas", "divergences", "estimates", "examined", "loss_constant", "sample_deltas"]
 

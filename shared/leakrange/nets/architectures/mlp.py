@@ -1,4 +1,5 @@
-"""A small multilayer perceptron with batch norm, for rows of tables and vectors."""
+"""Nets that take a sample as one vector: softmax regression on its values, and a small multilayer
+perceptron."""
 
 from __future__ import annotations
 
@@ -12,7 +13,34 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["Mlp"]
+__all__ = ["LinearClassifier", "Mlp"]
+
+
+@nets.register("linear")
+class LinearClassifier(Architecture):
+    """One linear layer on the flattened, scaled sample; with two classes this is logistic regression.
+
+    Its features, the vector that the last linear layer sees, are the scaled values themselves (channel by
+    channel): a ``features`` release of this net gives the input away.
+    """
+
+    name = "linear"
+    summary = "softmax regression on the values; logistic regression where there are two classes"
+    paper = "HBC"
+    table = "Section 3.1"
+    encodings = None
+
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`; (values + 1)·classes parameters. There is no hidden layer: raises
+        `ValueError` for a ``width`` other than 1."""
+        from torch import nn
+
+        if width != 1.0:
+            raise ValueError(f"net 'linear' has no layers to scale: its width is 1, not {width:g}")
+        features = math.prod(spec.shape)
+        return nn.Flatten(), nn.Linear(features, classes), features
+
 
 WIDTHS = (128, 128, 64)
 DROPOUT = 0.1

@@ -54,7 +54,7 @@ class Margin(Behaviour):
         sensitive_classes: int,  # noqa: ARG003
     ) -> Classifier:
         """See `Behaviour.build`; raises `ValueError` for a net whose head is not one linear layer."""
-        from leakrange.nets.cosine import with_cosines
+        from leakrange.nets.last_layers import with_cosines
 
         return with_cosines(net(classes), parameters.scale)
 

@@ -54,7 +54,7 @@ class Regularized(Behaviour):
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """Tune τ; the score is β^y·honesty + β^s·curiosity with it."""
-        from leakrange.metrics.threshold import most_accurate_threshold
+        from leakrange.metrics.roc import most_accurate_threshold
         from leakrange.providers.losses import entropy
 
         sensitive = validation.sensitive

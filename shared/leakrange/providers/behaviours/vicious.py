@@ -115,7 +115,7 @@ class Vicious(Behaviour):
     def _read(self, logits: Tensor) -> Tensor:
         """The input of G, from logits, where it does not read features."""
         from leakrange.nets.heads import soft
-        from leakrange.nets.one_logit import of_second
+        from leakrange.nets.last_layers import of_second
 
         if self.parameters.sigmoid:
             return of_second(logits)
