@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import gevent
 from locust import FastHttpUser, constant, task
 
-from leakrange.defences.chain import DefenceChain
-from leakrange.defences.questions import questions
+from leakrange.defences.chain import DefenceChain, questions
 from leakrange.load.users.desk import Desk
 from leakrange.scenario.load import UserKind
 from leakrange.services.controller.load.schemas import OfferedChunk

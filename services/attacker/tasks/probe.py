@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from leakrange.data.spans import span_of
-from leakrange.defences.chain import DefenceChain
-from leakrange.defences.questions import questions
+from leakrange.defences.chain import DefenceChain, questions
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.services.attacker.keys import derived_key
 from leakrange.services.attacker.task import JobContext, fleet_task

@@ -15,9 +15,8 @@ from leakrange.attacks.kinds import fit_attack
 from leakrange.attacks.kinds.trial import Fitted, Uploaded
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of
-from leakrange.defences.chain import DefenceChain
+from leakrange.defences.chain import DefenceChain, questions
 from leakrange.defences.output import Chain, ReleaseContext
-from leakrange.defences.questions import questions
 from leakrange.defences.trainables import shown_releases, train_stored
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.samples import Span

@@ -1,4 +1,5 @@
-"""Chains of defences of all stages, as in scenarios and on edge clients; each stage runs at its site."""
+"""Chains of defences of all stages, as in scenarios and on edge clients; each stage runs at its site. Also
+the questions of a probe, as a device's chain leaves them."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.data.spans import span_of
 from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
@@ -23,6 +25,7 @@ from leakrange.defences.stages import (
     whole_mistakes,
 )
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.steps.probe import ProbeJob
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
@@ -31,7 +34,7 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
 
-__all__ = ["STAGES", "DefenceChain", "Site"]
+__all__ = ["STAGES", "DefenceChain", "Site", "questions"]
 
 Site = Literal["device", "proxy"]
 """Where a stage runs."""
@@ -214,3 +217,13 @@ class DefenceChain:
         for _, extractor in self.representation:
             classifier = extractor.apply(classifier)
         return classifier
+
+
+def questions(job: ProbeJob, chain: DefenceChain) -> NDArray[Any]:
+    """The samples (B, …) of a chunk, or its pairs (B, 2, …), with the input defences of ``chain`` applied.
+    The same job gives the same ones each time. Raises `InvalidInput` for a span beyond its split."""
+    data, chosen = span_of(job.span)
+    if job.pairs is not None:
+        chosen = chosen[np.array(job.pairs)]
+    draw = np.random.default_rng(int(job.identity(), 16))
+    return np.ascontiguousarray(chain.obfuscate(data.values[chosen], data.spec, draw))

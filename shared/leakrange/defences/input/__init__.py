@@ -1,5 +1,5 @@
-"""Input defences: changes that a device makes to its user's samples before anything else sees them. One file
-per registered defence; listing them needs no deep learning framework."""
+"""Input defences: changes that a device makes to its user's samples before anything else sees them. A new
+defence is one file; listing them needs no deep learning framework."""
 
 from __future__ import annotations
 

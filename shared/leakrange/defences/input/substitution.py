@@ -189,8 +189,6 @@ class SubstitutionTraining(ObfuscatorTraining):
         self.constant = loss_constant(useful, len(private), len(self.chosen), *self.weights)
         self.estimates = estimates(private, useful, lessons.inputs.cpu().numpy())
         self.optimiser = optimiser(self.module.parameters(), task.schedule)
-        self._sums: dict[str, Tensor] = {}
-        self._steps = 0
 
     def _synthesise(self, useful: Mapping[str, NDArray[np.int64]], rank: int) -> None:
         """Replace the chosen samples by draws; their sources are all samples of their classes."""
@@ -234,16 +232,13 @@ class SubstitutionTraining(ObfuscatorTraining):
             "general": general_loss(log_p),
         }
         lam, mu = self.weights
-        for name, term in terms.items():
-            self._sums[name] = self._sums.get(name, zero) + term.detach()
-        self._steps += 1
+        self.count(terms)
         return self.optimiser.descend(terms["private"] + lam * terms["useful"] + mu * terms["general"])
 
     @override
     def entry(self, loss: float) -> dict[str, float]:
         """The mean of each term, and the upper bound of L (``bound``, Theorem 4.1); in nats."""
-        means = {name: float(total) / self._steps for name, total in self._sums.items()}
-        self._sums, self._steps = {}, 0
+        means = super().entry(loss)
         return means if self.constant is None else means | {"bound": loss + self.constant}
 
     @override

@@ -87,6 +87,8 @@ class ObfuscatorTraining(ABC):
     def __init__(self, task: Task) -> None:
         self.task = task
         self.config = task.config
+        self._sums: dict[str, Tensor | float] = {}
+        self._steps = 0
 
     @abstractmethod
     def optimisers(self) -> Sequence[Optimiser]:
@@ -97,9 +99,18 @@ class ObfuscatorTraining(ABC):
         """Learn from one batch: scaled samples as nets take them, labels (B, useful) and (B, private).
         Returns the loss, detached."""
 
+    def count(self, terms: Mapping[str, Tensor]) -> None:
+        """Count the terms of a batch's loss in, for the history."""
+        for name, term in terms.items():
+            self._sums[name] = self._sums.get(name, 0.0) + term.detach()
+        self._steps += 1
+
     def entry(self, loss: float) -> dict[str, float]:  # noqa: ARG002
-        """Further entries of the history for an epoch with that mean ``loss``."""
-        return {}
+        """Further entries of the history for an epoch with that mean ``loss``: by default the mean of each
+        term, which then count anew."""
+        means = {name: float(total) / self._steps for name, total in self._sums.items()}
+        self._sums, self._steps = {}, 0
+        return means
 
     @abstractmethod
     def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:

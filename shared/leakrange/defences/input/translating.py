@@ -189,8 +189,7 @@ class TranslatorTraining(ObfuscatorTraining):
         self.adversary_optimisers = [self._optimiser(each) for each in self.adversaries]
         self.observer_optimiser = self._optimiser(*others)
         self._draw = np.random.default_rng(task.seed)
-        self._sums: dict[str, Tensor] = {}
-        self._steps = self._epochs = 0
+        self._epochs = 0
 
     def _net(self, outputs: int) -> Classifier:
         from leakrange.nets import nets
@@ -243,16 +242,13 @@ class TranslatorTraining(ObfuscatorTraining):
         for judge in self.judges():
             judge.eval()
         terms = self.link.loss(self._observed(inputs, shown, target, sensitive))
-        for name, term in terms.items():
-            self._sums[name] = self._sums.get(name, 0.0) + term.detach()
-        self._steps += 1
+        self.count(terms)
         return self.optimiser.descend(torch.stack(list(terms.values())).sum())
 
     @override
     def entry(self, loss: float) -> dict[str, float]:
         """The mean of each term of the loss, in nats or squared units."""
-        means = {name: float(total) / self._steps for name, total in self._sums.items()}
-        self._sums, self._steps = {}, 0
+        means = super().entry(loss)
         self._epochs += 1
         if (index := self.link.restarted(self._epochs)) is not None:
             self.adversaries[index] = self._net(sum(self.task.private.values()))

@@ -1,5 +1,5 @@
-"""Model defences: changes that a device makes to a downloaded model before it runs it. One file per
-registered defence; listing them needs no deep learning framework."""
+"""Model defences: changes that a device makes to a downloaded model before it runs it. A new
+defence is one file; listing them needs no deep learning framework."""
 
 from __future__ import annotations
 

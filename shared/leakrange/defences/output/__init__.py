@@ -1,6 +1,6 @@
 """Output defences: transforms of releases, in NumPy only, so that the proxy and the edge client can run them.
 
-A defence is one file here with one registered class; policies are chains of them (`Chain`).
+A new defence is one file with one registered class; policies are chains of them (`Chain`).
 """
 
 from leakrange.defences.output.base import (

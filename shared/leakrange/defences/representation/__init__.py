@@ -1,5 +1,5 @@
 """Representation defences: a device uploads features instead of a sample, made by an extractor that devices
-learn together. One file per registered defence; listing them needs no deep learning framework."""
+learn together. A new defence is one file; listing them needs no deep learning framework."""
 
 from __future__ import annotations
 
