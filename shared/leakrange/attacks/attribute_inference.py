@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
+from leakrange.attacks.learning import flat
 from leakrange.attacks.panel.panel import ChosenLearner, apply, dealt, every_learner, panel, ranks_in_folds
 from leakrange.wire.errors import InvalidInput
 
@@ -47,8 +48,7 @@ class AttributeInference(AttributeAttack):
         """Fit the panel and apply its best to the victims. Raises `InvalidInput` for evidence that cannot be
         used."""
         check_evidence(evidence)
-        rows = evidence.auxiliary.reshape(len(evidence.auxiliary), -1)
-        observed = evidence.observed.reshape(len(evidence.observed), -1)
+        rows, observed = flat(evidence.auxiliary), flat(evidence.observed)
         best = panel(
             rows,
             evidence.auxiliary_labels,
@@ -66,7 +66,7 @@ class AttributeInference(AttributeAttack):
     @classmethod
     def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
         """See `AttributeAttack.again`: the scores of the chosen learner, in NumPy."""
-        rows = observed.reshape(len(observed), -1)
+        rows = flat(observed)
         if learnt.get("values", rows.shape[1]) != rows.shape[1]:
             raise InvalidInput(
                 f"the attack learnt from releases of {int(learnt['values'])} values, not {rows.shape[1]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
+from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
 from leakrange.metrics import softmax
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
@@ -28,8 +28,6 @@ __all__ = [
     "check_evidence",
     "fitted_nets",
     "forward",
-    "scale_of",
-    "standardised",
 ]
 
 FEWEST = 20
@@ -43,9 +41,6 @@ WEIGHT_DECAY = 1e-2
 nothing."""
 LEAK = 0.01
 """The slope of the nets' LeakyReLU below 0."""
-CLIP = 10.0
-"""Standardised inputs are cut at this many deviations, so that victims far from all auxiliary records decide
-nothing by their size."""
 
 
 class AttributeInferenceParameters(Strict):
@@ -89,7 +84,7 @@ class AttributeNets(AttributeAttack):
         import torch
 
         check_evidence(evidence)
-        auxiliary = evidence.auxiliary.reshape(len(evidence.auxiliary), -1)
+        auxiliary = flat(evidence.auxiliary)
         mean, deviation = scale_of(auxiliary)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(evidence.seed)
@@ -99,8 +94,7 @@ class AttributeNets(AttributeAttack):
                 evidence.classes,
                 self.parameters,
             )
-        rows = evidence.observed.reshape(len(evidence.observed), -1)
-        observed = torch.from_numpy(standardised(rows, mean, deviation))
+        observed = torch.from_numpy(standardised(flat(evidence.observed), mean, deviation))
         with torch.inference_mode():
             scores = nets(observed.expand(FOLDS, -1, -1)).softmax(dim=2).mean(dim=0).numpy()
         learnt = {"mean": mean, "deviation": deviation, **arrays_of(nets)}
@@ -111,7 +105,7 @@ class AttributeNets(AttributeAttack):
         """See `AttributeAttack.again`: the forward pass of the five nets, in NumPy."""
         if not {"mean", "deviation", "weight0", "bias0"} <= learnt.keys():
             raise InvalidInput("nothing of what the attack learnt was kept")
-        rows = observed.reshape(len(observed), -1)
+        rows = flat(observed)
         if rows.shape[1:] != learnt["mean"].shape:
             raise InvalidInput(
                 f"the attack learnt from releases of {len(learnt['mean'])} values, not {rows.shape[1]}"
@@ -139,7 +133,6 @@ def fitted_nets(
 
     from leakrange.nets.decoder import AttackNet, StackedAttackNets
     from leakrange.nets.optimisers import Adam
-    from leakrange.providers.loop import EpochSelection
 
     count = len(labels)
     folds = FOLDS if fold is None else int(fold.max()) + 1
@@ -159,26 +152,21 @@ def fitted_nets(
     lessons = torch.stack([torch.nonzero(~part).flatten()[:fewest] for part in held])
     batch = min(LARGEST_BATCH, max(SMALLEST_BATCH, count // STEPS))
 
-    def held_out_loss() -> float:
-        nets.eval()
-        with torch.inference_mode():
-            logits = nets(releases.expand(folds, -1, -1))
-        return float(cross_entropy(logits[held], labels.expand(folds, -1)[held]))
+    def held_out_loss() -> Tensor:
+        return cross_entropy(nets(releases.expand(folds, -1, -1))[held], labels.expand(folds, -1)[held])
 
-    kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
-    kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
-    for epoch in range(1, parameters.epochs + 1):
+    def epoch() -> None:
         nets.train()
         shuffled = lessons.gather(1, torch.rand(lessons.shape).argsort(dim=1))
         for step in torch.split(shuffled, batch, dim=1):
             # a sum over folds of means over records: no fold's gradient depends on the others
             loss = folds * cross_entropy(nets(releases[step]).flatten(0, 1), labels[step].flatten())
             optimiser.descend(loss)
-        kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
-        if epoch - kept.epoch >= patience:
-            break
-    nets.load_state_dict(kept.state)
-    return nets.eval()
+
+    stopping = EarlyStopping(nets, held_out_loss, patience)
+    stopping.offer()
+    stopping.train(parameters.epochs, epoch)
+    return nets
 
 
 def arrays_of(nets: StackedAttackNets) -> dict[str, NDArray[Any]]:
@@ -200,32 +188,11 @@ def forward(arrays: Mapping[str, NDArray[Any]], values: NDArray[np.float32]) -> 
     return hidden
 
 
-def scale_of(rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean and the deviation (N,) of each value; a value that never changed has an infinite deviation, as
-    it says nothing, whatever the victims' is."""
-    deviation = rows.std(axis=0, dtype=np.float64)
-    return rows.mean(axis=0, dtype=np.float64), np.where(deviation < 1e-6, np.inf, deviation)
-
-
-def standardised(
-    releases: NDArray[np.float32], mean: NDArray[np.floating], deviation: NDArray[np.floating]
-) -> NDArray[np.float32]:
-    """``releases`` (V, N) in deviations from the mean, cut at `CLIP` of them."""
-    return cast(NDArray[np.float32], np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32))
-
-
 def check_evidence(evidence: Evidence) -> None:
     """Raise `InvalidInput` for evidence from which no net can learn, or by which none can be judged."""
-    auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
-    if auxiliary.ndim < 2 or auxiliary.shape[1:] != observed.shape[1:]:
-        raise InvalidInput(
-            f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match"
-        )
-    if len(labels) != len(auxiliary):
-        raise InvalidInput(f"{len(labels)} labels for {len(auxiliary)} auxiliary records")
-    if len(auxiliary) < FEWEST:
-        raise InvalidInput(f"{len(auxiliary)} auxiliary records; the attack needs at least {FEWEST}")
+    labels, count = evidence.auxiliary_labels, len(evidence.auxiliary)
+    if len(labels) != count:
+        raise InvalidInput(f"{len(labels)} labels for {count} auxiliary records")
+    check_releases(evidence.auxiliary, evidence.observed, FEWEST)
     if labels.min() < 0 or labels.max() >= evidence.classes:
         raise InvalidInput(f"auxiliary labels must lie in 0..{evidence.classes - 1}; leave unknown ones out")
-    if not (np.isfinite(auxiliary).all() and np.isfinite(observed).all()):
-        raise InvalidInput("a release holds values that are not finite")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -17,6 +16,7 @@ from leakrange.attacks.attribute_inference import (
     AttributeInferenceParameters,
     check_evidence,
 )
+from leakrange.attacks.learning import EarlyStopping, flat, scale_of, standardised
 from leakrange.attacks.panel.panel import dealt
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
 from leakrange.jobs.net_choice import NetChoice
@@ -33,8 +33,6 @@ PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Penalties of the linear map that T begins with; held-out records choose one."""
 BATCH = 64
 PATIENCE = 10
-CLIP = 10.0
-"""Standardised releases are cut at this many deviations, as `attribute_inference` does."""
 
 
 class DeCensoringParameters(AttributeInferenceParameters):
@@ -113,37 +111,26 @@ class DeCensoring(AttributeInference):
 
     def _fitted(self, lessons: Tensor, target: Tensor, held: Tensor, truth: Tensor) -> Regressor:
         """Fit T by least squares; return it as of the epoch that did best on the ``held`` releases."""
-        import torch
         from torch.nn.functional import mse_loss
 
         from leakrange.jobs.recipe import Schedule
         from leakrange.nets.decoder import Regressor
-        from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
+        from leakrange.providers.loop import FittedNet, Lessons, Trainer
 
         net = Regressor(lessons.shape[1], target.shape[1])
 
-        def held_out_loss() -> float:
-            net.eval()
-            with torch.inference_mode():
-                return float(mse_loss(net(held), truth))
-
-        kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
-        kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
+        stopping = EarlyStopping(net, lambda: mse_loss(net(held), truth), PATIENCE)
+        stopping.offer()
         for penalty in PENALTIES:
             net.start_from(lessons, target, penalty)
-            kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
-        net.load_state_dict(kept.state)
+            stopping.offer()
+        stopping.take_best()
         schedule = Schedule(epochs=self.parameters.epochs, batch=BATCH, lr=self.parameters.lr)
         trainer = Trainer(
             FittedNet(net, mse_loss, schedule), Lessons(lessons, target), batch=min(BATCH, len(lessons))
         )
-        for epoch in range(1, self.parameters.epochs + 1):
-            trainer.epoch()
-            kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
-            if epoch - kept.epoch >= PATIENCE:
-                break
-        net.load_state_dict(kept.state)
-        return net.eval()
+        stopping.train(self.parameters.epochs, trainer.epoch)
+        return net
 
 
 def _standardised(by: NDArray[np.float32], *arrays: NDArray[np.float32]) -> list[Tensor]:
@@ -151,8 +138,5 @@ def _standardised(by: NDArray[np.float32], *arrays: NDArray[np.float32]) -> list
     becomes 0."""
     import torch
 
-    rows = by.reshape(len(by), -1)
-    mean, deviation = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
-    deviation[deviation < 1e-6] = np.inf
-    scaled = ((each.reshape(len(each), -1) - mean) / deviation for each in arrays)
-    return [torch.from_numpy(np.clip(each, -CLIP, CLIP).astype(np.float32)) for each in scaled]
+    scale = scale_of(flat(by))
+    return [torch.from_numpy(standardised(flat(each), *scale)) for each in arrays]

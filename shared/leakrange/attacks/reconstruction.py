@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge, Pairs, ReconstructionAttack
+from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
 from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
 from leakrange.registry import unknown
@@ -33,8 +33,6 @@ STEPS = 10
 PATIENCE = 15
 LEAST = np.float32(1e-30)
 """Probabilities are held above this where their logarithm is taken."""
-CLIP = 10.0
-"""Standardised inputs are cut at this many deviations, as `attribute_inference` does."""
 
 
 class ReconstructionParameters(Strict):
@@ -92,20 +90,13 @@ class Reconstruction(ReconstructionAttack):
         _check(evidence)
         both = (evidence.auxiliary, evidence.observed)
         logarithms = all(each.min() >= 0.0 and each.max() <= 1.0 for each in both if each.size)
-        auxiliary = _rows(evidence.auxiliary, logarithms)
-        mean = auxiliary.mean(axis=0, dtype=np.float64)
-        deviation = auxiliary.std(axis=0, dtype=np.float64)
-        deviation[deviation < 1e-6] = np.inf  # a value that never changed says nothing
-
-        def standardised(releases: NDArray[np.float32]) -> Tensor:
-            rows = _rows(releases, logarithms)
-            return torch.from_numpy(np.clip((rows - mean) / deviation, -CLIP, CLIP).astype(np.float32))
-
+        rows, observed = (_rows(each, logarithms) for each in both)
+        scale = scale_of(rows)
         pictures = to_pixels(torch.from_numpy(evidence.samples))
         with seeded(evidence.seed):
-            net = self._fit(standardised(evidence.auxiliary), pictures, evidence.spec)
+            net = self._fit(torch.from_numpy(standardised(rows, *scale)), pictures, evidence.spec)
         with torch.inference_mode():
-            parts = torch.split(standardised(evidence.observed), 500)
+            parts = torch.split(torch.from_numpy(standardised(observed, *scale)), 500)
             drawn = torch.cat([from_pixels(net(part)) for part in parts])
         return cast(NDArray[np.float32], drawn.contiguous().numpy())
 
@@ -115,7 +106,7 @@ class Reconstruction(ReconstructionAttack):
 
         from leakrange.jobs.recipe import Schedule
         from leakrange.nets.reconstructor import AboutMean
-        from leakrange.providers.loop import EpochSelection, FittedNet, Lessons, Trainer
+        from leakrange.providers.loop import FittedNet, Lessons, Trainer
         from leakrange.providers.reconstruction_loss import reconstruction_loss
 
         chosen, weights, epochs = self.parameters.decoder, self.parameters.loss, self.parameters.epochs
@@ -127,42 +118,26 @@ class Reconstruction(ReconstructionAttack):
         def loss(drawn: Tensor, samples: Tensor) -> Tensor:
             return reconstruction_loss(drawn, samples, weights)
 
-        def held_out_loss() -> float:
-            net.eval()
-            with torch.inference_mode():
-                return float(loss(net(releases[held]), pictures[held]))
-
-        kept: EpochSelection[dict[str, Tensor]] = EpochSelection()
+        stopping = EarlyStopping(net, lambda: loss(net(releases[held]), pictures[held]), PATIENCE)
         with net.blank():
-            kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
+            stopping.offer()
         trainee = FittedNet(net, loss, Schedule(epochs=epochs, batch=batch, lr=self.parameters.lr))
         trainer = Trainer(trainee, Lessons(releases[learning], pictures[learning]), batch=batch)
-        for epoch in range(1, epochs + 1):
-            trainer.epoch()
-            kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(net.state_dict()))
-            if epoch - kept.epoch >= PATIENCE:
-                break
-        net.load_state_dict(kept.state)
-        return net.eval()
+        stopping.train(epochs, trainer.epoch)
+        return net
 
 
 def _rows(releases: NDArray[np.float32], logarithms: bool) -> NDArray[np.float32]:
     """Releases (B, ...) flattened, with the logarithms of all values behind them where asked for."""
-    rows = releases.reshape(len(releases), -1)
+    rows = flat(releases)
     if not logarithms:
         return rows
     return np.concatenate([rows, np.log(np.maximum(rows, LEAST))], axis=1)
 
 
 def _check(evidence: Pairs) -> None:
-    auxiliary, samples, observed = evidence.auxiliary, evidence.samples, evidence.observed
-    if auxiliary.ndim < 2 or auxiliary.shape[1:] != observed.shape[1:]:
+    if len(evidence.samples) != len(evidence.auxiliary):
         raise InvalidInput(
-            f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match"
+            f"{len(evidence.samples)} samples for {len(evidence.auxiliary)} auxiliary releases"
         )
-    if len(samples) != len(auxiliary):
-        raise InvalidInput(f"{len(samples)} samples for {len(auxiliary)} auxiliary releases")
-    if len(auxiliary) < FEWEST:
-        raise InvalidInput(f"{len(auxiliary)} auxiliary records; the attack needs at least {FEWEST}")
-    if not (np.isfinite(auxiliary).all() and np.isfinite(observed).all()):
-        raise InvalidInput("a release holds values that are not finite")
+    check_releases(evidence.auxiliary, evidence.observed, FEWEST)

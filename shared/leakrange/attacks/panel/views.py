@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.attribute_nets import scale_of, standardised
+from leakrange.attacks.learning import scale_of, standardised
 
 __all__ = ["ReleaseView"]
 
