@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import entropy
 
 from leakrange.metrics import Estimate, Ranking, measured
-from leakrange.metrics.calibration import surprise
+from leakrange.metrics.entropy import surprise
 from leakrange.metrics.equivocation import FEWEST, accuracy_bound, fewest_errors, loose_accuracy_bound
 
 

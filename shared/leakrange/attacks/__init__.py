@@ -1,4 +1,4 @@
-"""Attacks by name. One file for each registered attack."""
+"""Attacks by name. A new one is one file, here or in a package of the user's own."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.calibration import surprise
-from leakrange.metrics.entropy import entropy_bits
+from leakrange.metrics.entropy import entropy_bits, surprise
 from leakrange.metrics.membership import MembershipReport, membership_report
 
 __all__ = [
@@ -113,7 +112,7 @@ class Ranking(Grouped):
 
     @cached_property
     def surprise(self) -> NDArray[np.float64]:
-        """The surprise of scores (N, S), see `leakrange.metrics.calibration.surprise`."""
+        """The surprise of scores (N, S), see `leakrange.metrics.entropy.surprise`."""
         return surprise(self.scores, self.truth.astype(int))
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from leakrange.attacks.membership.lira import ENOUGH, lira_offline, lira_online
+from leakrange.attacks.membership.shadows import ENOUGH, lira_offline, lira_online
 from leakrange.wire.errors import InvalidInput
 
 Scores = NDArray[np.float64]

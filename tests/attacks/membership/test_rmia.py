@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from leakrange.attacks.membership.membership import MembershipEvidence
-from leakrange.attacks.membership.rmia import Rmia, log_reference, rmia
+from leakrange.attacks.membership.shadows import Rmia, log_reference, rmia
 from leakrange.wire.errors import InvalidInput
 
 MEMBERS = np.array([[True, False], [False, True], [False, True]])

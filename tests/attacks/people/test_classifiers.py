@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
+from leakrange.attacks.people.classes import even_folds, person_folds
 from leakrange.attacks.people.classifiers import DEFAULTS, GRIDS, choose_setting, fitted_scores
-from leakrange.attacks.people.folds import even_folds, person_folds
 from leakrange.wire.errors import InvalidInput
 
 

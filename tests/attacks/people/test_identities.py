@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks.people.covariance import covariance_scores
+from leakrange.attacks.people.covariance import class_covariances, covariance_score
 from leakrange.attacks.people.identities import deduce_identities, surest
 from leakrange.attacks.people.membership import revealed_scores
 from leakrange.defences.output import Chain, ReleaseContext
@@ -44,7 +44,7 @@ def test_deduced_classes_serve_as_granted_ones_do() -> None:
     )
     assert deduced.accuracy is not None
     assert deduced.accuracy > 0.95
-    scores = covariance_scores(given.releases[asked], deduced.person)
+    scores = covariance_score(class_covariances(given.releases[asked], deduced.person))
     assert auc(-scores, given.member) > 0.9  # members are more concentrated
 
 
@@ -77,7 +77,7 @@ def test_both_readings_of_ever_fewer_scores_tell_concentrated_members() -> None:
     softmax = exponent / exponent.sum(axis=1, keepdims=True)
 
     def reached(releases: np.ndarray) -> float:
-        return auc(-covariance_scores(releases, given.person), given.member)
+        return auc(-covariance_score(class_covariances(releases, given.person)), given.member)
 
     whole = reached(softmax)
     assert whole > 0.8

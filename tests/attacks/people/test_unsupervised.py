@@ -8,7 +8,7 @@ from scipy import stats
 
 from leakrange.attacks.people.class_scores import direction, mixture_log_odds
 from leakrange.attacks.people.classifiers import Projection
-from leakrange.attacks.people.covariance import covariance_scores, log_density
+from leakrange.attacks.people.covariance import class_covariances, covariance_score, log_density
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 from tests.attacks.people.worlds import covariance_features, validation_classes, world
@@ -31,7 +31,7 @@ def test_a_column_and_its_sign_by_hand() -> None:
 @pytest.mark.parametrize("turned", [1, -1])
 def test_concentrated_members_are_found_whichever_way_the_score_points(turned: int) -> None:
     given = world(0.75)
-    scores = turned * covariance_scores(given.releases, given.person)
+    scores = turned * covariance_score(class_covariances(given.releases, given.person))
     known = validation_classes(given.member)
     assert direction(scores[known, np.newaxis], given.member[known]) == (0, -turned)
     assert reached_by(scores[:, np.newaxis], given.member, known) > 0.95

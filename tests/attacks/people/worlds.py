@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.people.classes import even_folds
 from leakrange.attacks.people.covariance import class_covariances, upper_triangle
-from leakrange.attacks.people.folds import even_folds
 
 
 @dataclass(frozen=True)

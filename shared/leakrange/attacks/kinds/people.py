@@ -26,7 +26,7 @@ from leakrange.attacks.kinds.served import (
 )
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
-from leakrange.attacks.people.folds import even_folds
+from leakrange.attacks.people.classes import even_folds
 from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, Scored
 from leakrange.attacks.people.questions import asked_pairs, pair_count
 from leakrange.data import Samples, load

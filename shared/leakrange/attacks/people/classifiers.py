@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.people.classes import FOLDS, even_folds, out_of_fold, person_folds, person_labels
 from leakrange.attacks.people.covariance import class_covariance, log_density
-from leakrange.attacks.people.folds import FOLDS, even_folds, out_of_fold, person_folds, person_labels
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["DEFAULTS", "GRIDS", "Projection", "choose_setting", "fitted_scores", "projected"]

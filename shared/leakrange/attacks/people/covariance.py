@@ -3,14 +3,14 @@ distribution that has them.
 
 With m images a class of vectors of length k the covariance has rank m − 1 at most. FACELEAKS takes m = 50 and
 k = 512. Where m is small, fit a `Projection` on all target releases first (it reads no label) and take the
-covariance of few components, or shrink it (``ledoit-wolf``); say so beside the result. Classes are comparable
-with equally many images alone (`classes.equal_images`).
+covariance of few components; say so beside the result. Classes are comparable with equally many images alone
+(`classes.equal_images`). A larger S means more spread; whether that indicates members is learnt by
+`class_scores.direction`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +22,16 @@ __all__ = [
     "class_covariance",
     "class_covariances",
     "covariance_score",
-    "covariance_scores",
     "log_density",
     "upper_triangle",
 ]
 
-Shrinkage = Literal["none", "ledoit-wolf"]
 Vectors = NDArray[np.floating]
 Floats = NDArray[np.float64]
 
 
-def class_covariance(vectors: Vectors, shrinkage: Shrinkage = "none") -> Floats:
+def class_covariance(vectors: Vectors) -> Floats:
     """The unbiased covariance (k, k) of one class's releases (m, k), m ≥ 2 (FACELEAKS Section 5.1).
-
-    ledoit-wolf: shrunk towards a multiple of the identity, more so with fewer images (Ledoit and Wolf 2004),
-    and scaled by m/(m − 1) so that the trace is that of the unbiased one.
 
     Raises `InvalidInput` for fewer than 2 images, and for values that are not finite.
     """
@@ -45,20 +40,17 @@ def class_covariance(vectors: Vectors, shrinkage: Shrinkage = "none") -> Floats:
     if not np.isfinite(vectors).all():
         raise InvalidInput("a release holds values that are not finite")
     exact = np.asarray(vectors, dtype=np.float64)
-    count = len(exact)
-    if shrinkage == "ledoit-wolf":
-        from sklearn.covariance import ledoit_wolf
-
-        shrunk: Floats = ledoit_wolf(exact)[0] * (count / (count - 1))
-        return shrunk
     centred = exact - exact.mean(axis=0)
-    covariance: Floats = centred.T @ centred / (count - 1)
+    covariance: Floats = centred.T @ centred / (len(exact) - 1)
     return covariance
 
 
-def class_covariances(releases: Vectors, person: NDArray[np.int64], shrinkage: Shrinkage = "none") -> Floats:
-    """Covariances (C, k, k) of the classes of releases (n, k): 8·C·k² bytes."""
-    return np.stack([class_covariance(releases[rows], shrinkage) for rows in _classes(releases, person)])
+def class_covariances(releases: Vectors, person: NDArray[np.int64]) -> Floats:
+    """Covariances (C, k, k) of the classes of releases (n, k): 8·C·k² bytes. Raises `InvalidInput` where
+    there are not as many persons as releases, or none."""
+    if len(releases) != len(person) or not len(person):
+        raise InvalidInput(f"{len(releases)} releases of {len(person)} images with a person")
+    return np.stack([class_covariance(releases[rows]) for rows in grouped(person)[1]])
 
 
 def covariance_score(covariance: Floats, p: float = 1.0, weight: float = 1.0) -> Floats:
@@ -81,36 +73,11 @@ def covariance_score(covariance: Floats, p: float = 1.0, weight: float = 1.0) ->
     return score
 
 
-def covariance_scores(
-    releases: Vectors,
-    person: NDArray[np.int64],
-    p: float = 1.0,
-    weight: float = 1.0,
-    shrinkage: Shrinkage = "none",
-) -> Floats:
-    """S (C,) of the classes of releases (n, k), with one covariance in memory at a time.
-
-    A larger S means more spread. Whether that indicates members is learnt by `class_scores.direction`.
-    """
-    return np.array(
-        [
-            covariance_score(class_covariance(releases[rows], shrinkage), p, weight)
-            for rows in _classes(releases, person)
-        ]
-    )
-
-
 def upper_triangle(covariance: Floats) -> Floats:
     """The elements on and above the diagonal of (..., k, k), row by row: (..., k(k + 1)/2)."""
     rows, columns = np.triu_indices(covariance.shape[-1])
     elements: Floats = covariance[..., rows, columns]
     return elements
-
-
-def _classes(releases: Vectors, person: NDArray[np.int64]) -> list[NDArray[np.intp]]:
-    if len(releases) != len(person) or not len(person):
-        raise InvalidInput(f"{len(releases)} releases of {len(person)} images with a person")
-    return grouped(person)[1]
 
 
 def log_density(vectors: Floats, mean: Floats, covariance: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from leakrange.attacks.audit import AuditParameters
+from leakrange.attacks.kinds.audit import AuditParameters
 from leakrange.data.sets.celeba import CELEBA_NAMES
 from leakrange.jobs.audit import ViciousnessSettings
 from leakrange.papers import papers
