@@ -13,7 +13,7 @@ from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
 from leakrange.attacks.learning import flat
-from leakrange.attacks.panel.panel import ChosenLearner, apply, dealt, every_learner, panel, ranks_in_folds
+from leakrange.attacks.panel.panel import apply, dealt, every_learner, panel, panel_arrays
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
@@ -58,10 +58,13 @@ class AttributeInference(AttributeAttack):
             group=evidence.auxiliary_group,
             seed=evidence.seed,
         )
-        scores = [each.scores(observed) for each in best]
-        predicted = scores[0].argmax(axis=1).astype(np.int64)
+        labels, group = evidence.auxiliary_labels, evidence.auxiliary_group
+        learners = [each.row(observed) for each in best]
+        scores = learners[0][-1]
         learnt = best[0].arrays() | {"values": np.array(rows.shape[1])}
-        return Inference(predicted, scores[0], learnt, _panel(evidence, best, scores))
+        fold = dealt(labels, group, evidence.seed)
+        arrays = panel_arrays(learners, best[0].held_out, fold, labels, group)
+        return Inference(scores.argmax(axis=1).astype(np.int64), scores, learnt, arrays)
 
     @classmethod
     def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
@@ -73,20 +76,3 @@ class AttributeInference(AttributeAttack):
             )
         scores = apply(learnt, rows)
         return Inference(scores.argmax(axis=1).astype(np.int64), scores)
-
-
-def _panel(
-    evidence: Evidence, best: list[ChosenLearner], scores: list[NDArray[np.float32]]
-) -> dict[str, NDArray[Any]]:
-    """See `Inference.panel`."""
-    labels, group = evidence.auxiliary_labels, evidence.auxiliary_group
-    panel = {
-        "learner": np.array([each.learner.name for each in best]),
-        "view": np.array([each.view.name for each in best]),
-        "area": np.array([each.area for each in best]),
-        "loss": np.array([each.loss for each in best]),
-        "scores": np.stack(scores),
-        "ranks": ranks_in_folds(best[0].held_out, dealt(labels, group, evidence.seed)),
-        "truth": labels,
-    }
-    return panel if group is None else panel | {"group": group}

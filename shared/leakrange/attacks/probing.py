@@ -19,7 +19,7 @@ from leakrange.attacks.panel.learners import (
     NearestNeighbours,
 )
 from leakrange.attacks.panel.nets import Perceptron
-from leakrange.attacks.panel.panel import dealt, panel, ranks_in_folds, tell_apart
+from leakrange.attacks.panel.panel import dealt, panel, panel_arrays, tell_apart
 from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
 from leakrange.jobs.net_choice import NetChoice
@@ -225,26 +225,18 @@ class Probing(Attack):
         others = panel(rows, labels, classes, _learners(), soft=False, group=group, seed=seed)
         fold = dealt(labels, group, seed)
         held = _held_out(fold, labels)
-        truth, at_once = labels[held], np.zeros(int(held.sum()), dtype=np.int64)
+        truth, at_once = labels[held], np.zeros(int(held.sum()), dtype=np.int64)  # no folds: one net
         shares = self.infer(state, [draw[held] for draw in draws], classes, spec).scores
         net = np.log(np.maximum(shares.astype(np.float64), 1e-12))
         area = tell_apart(net, truth, at_once)
-        first = area >= tell_apart(others[0].held_out[held], truth, at_once)
-        place = 0 if first else len(others)
         victims = _mean(observed).reshape(len(observed[0]), -1)
-        scores = [each.scores(victims) for each in others]
-        scores.insert(place, self.infer(state, observed, classes, spec).scores)
+        rows_of_others = [each.row(victims) for each in others]
         loss = -net[np.arange(len(truth)), truth].mean()
-        panel_arrays = {
-            "learner": np.insert(np.array([each.learner.name for each in others], dtype="U64"), place, NET),
-            "view": np.insert(np.array([each.view.name for each in others], dtype="U64"), place, "raw"),
-            "area": np.insert([each.area for each in others], place, area),
-            "loss": np.insert([each.loss for each in others], place, loss),
-            "scores": np.stack(scores),
-            "ranks": ranks_in_folds(net, at_once) if first else ranks_in_folds(others[0].held_out, fold),
-            "truth": truth if first else labels,
-        }
-        return panel_arrays if group is None else panel_arrays | {"group": group[held] if first else group}
+        row = NET, "raw", area, float(loss), self.infer(state, observed, classes, spec).scores
+        if area >= tell_apart(others[0].held_out[held], truth, at_once):
+            of_held = None if group is None else group[held]
+            return panel_arrays([row, *rows_of_others], net, at_once, truth, of_held)
+        return panel_arrays([*rows_of_others, row], others[0].held_out, fold, labels, group)
 
     def classifier(self, state: Mapping[str, NDArray[Any]], classes: int, spec: SampleSpec) -> Classifier:
         """The classifier of that ``state``, in eval mode."""

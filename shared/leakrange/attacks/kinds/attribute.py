@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
@@ -23,7 +23,7 @@ from leakrange.attacks.kinds.figures import (
     viewed_embeddings,
     viewed_panel,
 )
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial, Uploaded
 from leakrange.attacks.kinds.users import (
@@ -58,8 +58,8 @@ class AttributeEvidence(Strict):
 
     sensitive: str
     span: Span
-    auxiliary: Annotated[Chunks, Field(min_length=1)]
-    observed: Annotated[Chunks, Field(min_length=1)]
+    auxiliary: SomeChunks
+    observed: SomeChunks
     users: list[Span] = []
     keep: bool = False
 
@@ -75,8 +75,8 @@ class AttributeKind(Kind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The attribute that the attack names, by default the one that the provider names."""
-        if provider.service is not None:
-            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if reason := provider.no_uploads:
+            return reason
         sensitive = given.get("sensitive", provider.sensitive)
         if sensitive is None:
             return "neither the attack nor the provider names a 'sensitive' attribute"

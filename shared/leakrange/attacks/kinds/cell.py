@@ -38,6 +38,13 @@ class Offer(ABC):
     """The service in front of its model; None where users upload outputs."""
 
     @property
+    def no_uploads(self) -> str | None:
+        """The reason why users upload nothing to it; None where they do."""
+        if self.service is None:
+            return None
+        return f"it is a {self.service.kind} service, to which nobody uploads anything"
+
+    @property
     @abstractmethod
     def decodes(self) -> bool:
         """Whether it reads a hidden attribute from what users send."""

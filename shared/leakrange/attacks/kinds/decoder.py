@@ -15,7 +15,7 @@ from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial, Uploaded
@@ -79,7 +79,7 @@ class Answered(Strict):
     """``answers`` about the samples of ``span``, whose labels are not read."""
 
     span: Span
-    answers: Annotated[Chunks, Field(min_length=1)]
+    answers: SomeChunks
 
 
 class StudentEvidence(Strict):

@@ -123,7 +123,7 @@ def first_users(trial: Trial) -> list[Span]:
     """The samples of the sessions that hold the users who are shown; none where users send no features."""
     if trial.model.release != "features":
         return []
-    return first(trial.users, [span.stop - span.start for span in trial.users], MOST)
+    return first(trial.users, trial.users, MOST)
 
 
 def embeddings(

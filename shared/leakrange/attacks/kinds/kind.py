@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
@@ -17,10 +17,12 @@ from leakrange.attacks.kinds.trial import Fit, Judged, Trial
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.strict import Strict
 
-__all__ = ["Asks", "Chunks", "Kind", "ReleaseStore"]
+__all__ = ["Asks", "Chunks", "Kind", "ReleaseStore", "SomeChunks"]
 
 Chunks = list[list[str]]
 """Stored releases by identity: chunks of samples in order, each with its draws."""
+SomeChunks = Annotated[Chunks, Field(min_length=1)]
+"""The same, of at least one chunk."""
 
 
 class ReleaseStore(Protocol):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Shown, Trial
 from leakrange.attacks.kinds.users import decisions_of
@@ -77,7 +77,7 @@ class Candidates(Strict):
     """
 
     records: Span
-    answers: Annotated[Chunks, Field(min_length=1)]
+    answers: SomeChunks
     target: str
     population: Population | None = None
     shadows: list[Shadow] = []
@@ -111,8 +111,8 @@ class MembershipKind(Kind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The pool that the provider's training set was drawn from."""
-        if provider.service is not None:
-            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if reason := provider.no_uploads:
+            return reason
         if provider.data.subset is None:
             return "its data has no 'subset', so it trains on all and nobody is no member"
         if not isinstance(provider.target, str):

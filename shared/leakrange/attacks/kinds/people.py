@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, blind_fit, blindly, judge_members
 from leakrange.attacks.kinds.served import (
     Recognised,
@@ -54,7 +54,7 @@ class PeopleAsked(Strict):
     data: DataSpec
     count: Annotated[int, Field(ge=1)]
     known: Annotated[int, Field(ge=0)]
-    answers: Annotated[Chunks, Field(min_length=1)]
+    answers: SomeChunks
     undefended: Chunks = []
     recognised: Recognised | None = None
 

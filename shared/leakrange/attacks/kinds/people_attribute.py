@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
@@ -45,8 +45,8 @@ class AttributeAsked(Strict):
     targets: Annotated[int, Field(ge=1)]
     references: Annotated[int, Field(ge=0)] = 0
     among: dict[str, str] = {}
-    auxiliary: Annotated[Chunks, Field(min_length=1)]
-    answers: Annotated[Chunks, Field(min_length=1)]
+    auxiliary: SomeChunks
+    answers: SomeChunks
 
 
 @kinds.register("people-attribute")

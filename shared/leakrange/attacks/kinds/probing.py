@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.figures import PANEL, held_out, viewed_panel
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Fit, Fitted, Judged, Trial
 from leakrange.attacks.kinds.users import (
@@ -55,8 +55,8 @@ class Classified(Strict):
 
     attribute: str
     span: Span
-    lessons: Annotated[Chunks, Field(min_length=1)]
-    observed: Annotated[Chunks, Field(min_length=1)]
+    lessons: SomeChunks
+    observed: SomeChunks
     panel: bool = False
 
 
@@ -81,8 +81,8 @@ class ProbingKind(Kind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The first private attribute stands for all of them."""
-        if provider.service is not None:
-            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if reason := provider.no_uploads:
+            return reason
         parameters = ProbingParameters.model_validate(given)
         if parameters.private is None:
             if provider.sensitive is None:

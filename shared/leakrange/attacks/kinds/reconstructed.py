@@ -60,7 +60,7 @@ class Compared(Strict):
     @classmethod
     def of(cls, trial: Trial, seen: int = MOST) -> Compared:
         """The comparison with the first users of a trial, of whom an attack has ``seen`` that many."""
-        users = first(trial.users, [span.stop - span.start for span in trial.users], min(seen, MOST))
+        users = first(trial.users, trial.users, min(seen, MOST))
         total = sum(span.stop - span.start for span in users)
         count = min(total, seen, MOST)
         asked = cls(users=users, count=count, trained=trial.model.recipe.data)
@@ -71,10 +71,10 @@ class Compared(Strict):
         return asked.model_copy(update={"target": target, "decided": decided})
 
 
-def first(parts: Sequence[Any], samples: Sequence[int], count: int) -> list[Any]:
-    """The first of ``parts``, one for each session with that many ``samples``, that hold the first ``count``
-    samples."""
-    before = np.cumsum([0, *samples[:-1]])
+def first(parts: Sequence[Any], sessions: Sequence[Span], count: int) -> list[Any]:
+    """The first of ``parts``, one for each of the ``sessions``, that hold the first ``count`` samples of
+    these."""
+    before = np.cumsum([0, *(span.stop - span.start for span in sessions[:-1])])
     return [part for part, begun in zip(parts, before, strict=True) if begun < count]
 
 

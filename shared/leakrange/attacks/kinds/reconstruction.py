@@ -4,16 +4,16 @@ releases, and by the provider's own decoder."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from leakrange.attacks.attack import Attack, Pairs, ReconstructionAttack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore
+from leakrange.attacks.kinds.kind import Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
@@ -41,8 +41,8 @@ class Learned(Strict):
 
     compared: Compared
     span: Span
-    auxiliary: Annotated[Chunks, Field(min_length=1)]
-    observed: Annotated[Chunks, Field(min_length=1)]
+    auxiliary: SomeChunks
+    observed: SomeChunks
 
 
 @kinds.register("reconstruction")
@@ -58,8 +58,8 @@ class ReconstructionKind(Kind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The users' pictures."""
-        if provider.service is not None:
-            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if reason := provider.no_uploads:
+            return reason
         if isinstance(spec := pictures_of(provider), str):
             return spec
         parameters = attack.Parameters.model_validate(given)
@@ -116,7 +116,7 @@ class Found(Strict):
     """What the provider ``reconstructed``, session by session, and whose pictures it is compared with."""
 
     compared: Compared
-    reconstructed: Annotated[Chunks, Field(min_length=1)]
+    reconstructed: SomeChunks
 
 
 @kinds.register("reconstruction-decoder")
@@ -158,8 +158,7 @@ class ReconstructionDecoderKind(SilentKind):
         if stored is None:
             raise NotFound(f"the provider of {trial.model.id} reconstructed nothing")
         compared = Compared.of(trial, trial.budget)
-        sessions = [span.stop - span.start for span in trial.users]
-        chunks = [[name] for name in first(stored, sessions, compared.count)]
+        chunks = [[name] for name in first(stored, trial.users, compared.count)]
         return {ATTACK: Fit(Found(compared=compared, reconstructed=chunks))}
 
     def judge(self, trial: Trial) -> Judged:

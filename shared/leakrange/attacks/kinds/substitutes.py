@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, ReleaseStore
+from leakrange.attacks.kinds.kind import Chunks, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.membership import judge_members
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
@@ -48,7 +48,7 @@ class Observed(Strict):
 
     data: DataSpec
     labelled: list[str]
-    uploads: Annotated[Chunks, Field(min_length=1)]
+    uploads: SomeChunks
     count: Annotated[int, Field(ge=1)]
     own: Chunks = []
     drawn: Annotated[int, Field(ge=0)] = 0
@@ -70,8 +70,8 @@ class SubstitutesKind(SilentKind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The substitutes among the training samples."""
-        if provider.service is not None:
-            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if reason := provider.no_uploads:
+            return reason
         return Target(attack, SUBSTITUTES, CLASSES, attack.Parameters.model_validate(given))
 
     def plan(self, cell: Cell) -> Needs | None:

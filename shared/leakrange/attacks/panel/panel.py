@@ -32,7 +32,7 @@ __all__ = [
     "dealt",
     "every_learner",
     "panel",
-    "ranks_in_folds",
+    "panel_arrays",
     "tell_apart",
 ]
 
@@ -47,6 +47,11 @@ LEARNERS: tuple[type[Learner], ...] = (
     Perceptron,
     PaperNets,
 )
+
+
+Row = tuple[str, str, float, float, NDArray[np.float32]]
+"""A learner as reports show it: its name and that of its view of the releases, its area and log loss on
+held-out records, and its scores (V, classes) of victims."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,10 @@ class ChosenLearner:
         """Shares (V, classes) of releases (V, N): the mean over folds."""
         return _scores(self.learner, self.view, self.states, self.temperature, self.bias, rows)
 
+    def row(self, victims: NDArray[np.float32]) -> Row:
+        """The learner, as reports show it, with its shares of the victims' releases (V, N)."""
+        return self.learner.name, self.view.name, self.area, self.loss, self.scores(victims)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays with which `apply` gives the same scores."""
         arrays = {
@@ -85,6 +94,28 @@ class ChosenLearner:
         for number, state in enumerate(self.states):
             arrays |= {f"{number}.{name}": array for name, array in state.items()}
         return arrays
+
+
+def panel_arrays(
+    rows: Sequence[Row],
+    held_out: NDArray[np.float64],
+    fold: NDArray[np.int64],
+    truth: NDArray[np.int64],
+    group: NDArray[np.int64] | None,
+) -> dict[str, NDArray[Any]]:
+    """See `leakrange.attacks.attack.Inference.panel`: of learners, the best one first, which gave the
+    records (A,) of those classes, folds and groups the ``held_out`` scores (A, classes)."""
+    names, views, areas, losses, scores = zip(*rows, strict=True)
+    arrays = {
+        "learner": np.array(names),
+        "view": np.array(views),
+        "area": np.array(areas),
+        "loss": np.array(losses),
+        "scores": np.stack(scores),
+        "ranks": ranks_in_folds(held_out, fold),
+        "truth": truth,
+    }
+    return arrays if group is None else arrays | {"group": group}
 
 
 def apply(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.float32]) -> NDArray[np.float32]:
