@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.defences.output import Chain
 from leakrange.service.app import check_operator
 from leakrange.services.proxy.admin_limits import router as limits
-from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable
+from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable, TargetTable
 from leakrange.services.proxy.admin_shadows import router as shadows
 from leakrange.services.proxy.openapi import KEY
-from leakrange.services.proxy.snapshot import Binding
+from leakrange.services.proxy.snapshot import Base, Binding
+from leakrange.targets.target import Target, target_of
 from leakrange.wire.administration import (
     Account,
     Accounts,
@@ -29,6 +31,7 @@ from leakrange.wire.administration import (
     Route,
     RouteBody,
     Routes,
+    TargetAsked,
 )
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
@@ -103,28 +106,39 @@ async def delete_binding(
     await store.delete_binding(Binding(key, model, endpoint))
 
 
-@router.get("/routes")
+@router.get("/routes", response_model_exclude_none=True)
 async def list_routes(live: Live) -> Routes:
     """All routes."""
     routes = (await live.refresh()).routes
-    return Routes(routes=[Route(model=model, upstream=url) for model, url in sorted(routes.items())])
+    return Routes(routes=[_route(model, routes[model]) for model in sorted(routes)])
 
 
-@router.get("/routes/{model}")
-async def get_route(model: Name, live: Live) -> Route:
-    """One route."""
+@router.get("/routes/{model}", response_model_exclude_none=True)
+async def get_route(model: Name, live: Live, targets: TargetTable) -> Route:
+    """One route; of a target, with what it was asked."""
     routes = (await live.refresh()).routes
     if model not in routes:
         raise NotFound(f"there is no route for {model!r}")
-    return Route(model=model, upstream=routes[model])
+    base = routes[model]
+    if isinstance(base, str):
+        return _route(model, base)
+    counts = await targets.counts(base)
+    return _route(model, base).model_copy(update={"asked": TargetAsked(**counts._asdict())})
 
 
-@router.put("/routes/{model}")
-async def put_route(model: Name, body: RouteBody, store: PolicyTable) -> Route:
-    """Send requests for a model to the provider at ``upstream``."""
-    url = str(body.upstream).rstrip("/")
-    await store.put_route(model, url)
-    return Route(model=model, upstream=url)
+@router.put("/routes/{model}", response_model_exclude_none=True)
+async def put_route(model: Name, body: RouteBody, store: PolicyTable, targets: TargetTable) -> Route:
+    """Send requests for a model to the provider at ``upstream``, or to a ``target``, which is asked one
+    sample first (all zeros) unless ``probe`` is false."""
+    base: Base = str(body.upstream).rstrip("/") if body.target is None else target_of(body.target)
+    tried = None
+    if isinstance(base, Target) and body.probe:
+        spec = base.card.input.spec
+        pair = (2,) if base.card.release == "score" else ()
+        tried = await targets.release(base, np.zeros((1, *pair, *spec.shape), spec.dtype), None)
+    await store.put_route(model, base)
+    route = _route(model, base)
+    return route if tried is None else route.model_copy(update={"tried": tried[0].tolist()})
 
 
 @router.delete("/routes/{model}", status_code=204)
@@ -160,6 +174,12 @@ async def get_key(id: Name, store: KeyTable) -> Account:
 async def change_key(id: Name, body: KeyChange, store: KeyTable) -> Account:
     """Change a key's name, budget, models, endpoints or limits, or revoke it."""
     return await store.change(id, body)
+
+
+def _route(model: str, base: Base) -> Route:
+    if isinstance(base, str):
+        return Route(model=model, upstream=base)
+    return Route(model=model, target=base.model_dump(mode="json", by_alias=True, exclude_unset=True))
 
 
 def _policy(name: str, chain: Chain) -> Policy:

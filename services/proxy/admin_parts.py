@@ -11,8 +11,9 @@ from leakrange.services.proxy.configuration import Configuration
 from leakrange.services.proxy.limit_store import LimitStore
 from leakrange.services.proxy.policies import PolicyStore
 from leakrange.services.proxy.shadows import Shadows
+from leakrange.services.proxy.targets import Targets
 
-__all__ = ["KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable"]
+__all__ = ["KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable", "TargetTable"]
 
 
 def _configuration(request: Request) -> Configuration:
@@ -40,8 +41,14 @@ def _shadows(request: Request) -> Shadows:
     return shadows
 
 
+def _targets(request: Request) -> Targets:
+    targets: Targets = request.app.state.targets
+    return targets
+
+
 Live = Annotated[Configuration, Depends(_configuration)]
 PolicyTable = Annotated[PolicyStore, Depends(_policies)]
 KeyTable = Annotated[AccountStore, Depends(_accounts)]
 LimitTable = Annotated[LimitStore, Depends(_limits)]
 ShadowTable = Annotated[Shadows, Depends(_shadows)]
+TargetTable = Annotated[Targets, Depends(_targets)]

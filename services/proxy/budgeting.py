@@ -20,6 +20,7 @@ from leakrange.services.proxy.queries import Query
 from leakrange.services.proxy.releases import UploadBody
 from leakrange.services.proxy.shadows import ShadowPolicy
 from leakrange.services.proxy.sketches import sketches
+from leakrange.services.proxy.snapshot import Base
 from leakrange.wire.errors import BudgetExhausted, Forbidden, Unavailable, UnknownModel
 from leakrange.wire.turns import apart
 
@@ -30,7 +31,7 @@ class Admitted(NamedTuple):
     """A request that has been paid: its charge, its provider, and its policy."""
 
     charge: Charge
-    base: str
+    base: Base
     policy: str
     """Name of the policy; empty where none holds."""
     chain: Chain
@@ -116,7 +117,7 @@ class Budgeting:
                 self._metrics.count("refused", policy, error.extra["asked"])
                 raise
 
-    async def _sketches(self, request: DataRequest, content: Query | UploadBody, base: str) -> Sequence[str]:
+    async def _sketches(self, request: DataRequest, content: Query | UploadBody, base: Base) -> Sequence[str]:
         inputs = await self._forward.model_inputs(request, content, base)
         if isinstance(content, Query) and content.pairs:
             inputs = inputs.reshape(-1, *inputs.shape[2:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import TypeVar
 
 import orjson
@@ -15,7 +16,8 @@ from redis.exceptions import WatchError
 from leakrange.defences.output import Chain
 from leakrange.services.proxy.limits import read_limit
 from leakrange.services.proxy.redis_client import PREFIX, redis_errors
-from leakrange.services.proxy.snapshot import Binding, KeyRecord, Snapshot
+from leakrange.services.proxy.snapshot import Base, Binding, KeyRecord, Snapshot
+from leakrange.targets.target import Target
 from leakrange.wire.errors import Unauthenticated
 
 VERSION = PREFIX + "version"
@@ -62,7 +64,7 @@ class Configuration:
             policies={name.decode(): Chain.parse(orjson.loads(spec)) for name, spec in policies.items()},
             bindings={read_binding(binding): name.decode() for binding, name in bindings.items()},
             shadows={read_binding(binding): name.decode() for binding, name in shadows.items()},
-            routes={model.decode(): url.decode() for model, url in routes.items()},
+            routes={model.decode(): read_base(stored) for model, stored in routes.items()},
             limits={name.decode(): read_limit(orjson.loads(spec)) for name, spec in limits.items()},
         )
         self._keys.clear()
@@ -125,6 +127,12 @@ def _version(stored: bytes | str | None) -> str:
 
 def _names(stored: bytes | str | None) -> frozenset[str] | None:
     return None if stored is None else frozenset(orjson.loads(stored))
+
+
+@lru_cache(256)
+def read_base(stored: bytes) -> Base:
+    """Who answers for a model, as its route is stored: a URL, or a target in JSON."""
+    return Target.model_validate_json(stored) if stored.startswith(b"{") else stored.decode()
 
 
 def queue(pipeline: Pipeline) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import orjson
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Chain, ReleaseContext
@@ -24,13 +25,16 @@ from leakrange.services.proxy.releases import (
     transform_answer,
 )
 from leakrange.services.proxy.shadows import RequestFigures, ShadowPolicy, Shadows, compare
+from leakrange.services.proxy.snapshot import Base
+from leakrange.services.proxy.targets import TargetFailed, Targets
 from leakrange.services.proxy.upstream import Reply, Upstream, model_url
+from leakrange.targets.target import Target
 from leakrange.wire.endpoints import UPLOADS, check_endpoint
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
 from leakrange.wire.names import upload_name
-from leakrange.wire.pairs import sample_marks
+from leakrange.wire.pairs import same_person, sample_marks
 from leakrange.wire.schemas import Classes, ModelCard
-from leakrange.wire.tensors import JSON
+from leakrange.wire.tensors import JSON, NPY, encode_npy
 from leakrange.wire.turns import apart, in_turns
 
 
@@ -48,9 +52,11 @@ class DataRequest(NamedTuple):
 class Forward:
     """Asks providers. The proxy words their failures and refusals itself. The caller reserves the samples."""
 
-    def __init__(self, upstream: Upstream, secret: bytes, most: int, shadows: Shadows) -> None:
+    def __init__(
+        self, upstream: Upstream, targets: Targets, secret: bytes, most: int, shadows: Shadows
+    ) -> None:
         """Keep the parts. ``secret`` keys the noise; ``most`` samples are taken in one request."""
-        self._upstream, self._secret, self._most = upstream, secret, most
+        self._upstream, self._targets, self._secret, self._most = upstream, targets, secret, most
         self._shadows = shadows
 
     async def query(
@@ -58,7 +64,7 @@ class Forward:
         request: DataRequest,
         query: Query,
         accept: str,
-        base: str,
+        base: Base,
         chain: Chain,
         shadow: ShadowPolicy | None = None,
     ) -> CompleteAnswer:
@@ -73,8 +79,11 @@ class Forward:
         if defended and chain.needs_digests:
             inputs = await self.model_inputs(request, query, base)
             naming = query.naming(self._secret, request.model, inputs)
-        check = partial(query.check, most=self._most)
-        reply = await self._ask(request, base, query.method, query.place, headers, query.body, check)
+        if isinstance(base, Target):
+            reply = await self._target_reply(request, query, base, accept)
+        else:
+            check = partial(query.check, most=self._most)
+            reply = await self._ask(request, base, query.method, query.place, headers, query.body, check)
         if release is None:
             inputs = await self.model_inputs(request, query, base)
             return CompleteAnswer.json({"person": query.person, "images": len(set(sample_marks(inputs)))})
@@ -92,8 +101,27 @@ class Forward:
         after = None if shadow is None else self._shadowed(request, query, base, shadow, reply, body)
         return CompleteAnswer(200, body, {"Content-Type": accept}, after=after)
 
+    async def _target_reply(self, request: DataRequest, query: Query, target: Target, accept: str) -> Reply:
+        """A target's answer, in the form of a provider's."""
+        card = target.model_card(request.model)
+        if query.endpoint != target.endpoint or query.person is not None:
+            model_url(target, request.model)
+        samples = await in_turns(query.decoded(card.input, self._most), len(query.body))
+        try:
+            values = await self._targets.release(target, samples, self._noise(request).request)
+        except TargetFailed as error:
+            raise (unavailable() if error.away else unusable()) from error
+        if accept == NPY:
+            return Reply(NPY, encode_npy(values), version=card.version)
+        described = {"model": card.name, "version": card.version, "release": query.release}
+        same = {}
+        if query.release == "score" and card.threshold is not None:
+            same = {"same": same_person(values, card.threshold)}
+        body = orjson.dumps({**described, "values": values, **same}, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Reply(JSON, body, version=card.version)
+
     def _shadowed(
-        self, request: DataRequest, query: Query, base: str, shadow: ShadowPolicy, reply: Reply, sent: bytes
+        self, request: DataRequest, query: Query, base: Base, shadow: ShadowPolicy, reply: Reply, sent: bytes
     ) -> Callable[[], None]:
         release, chain = query.release, shadow.chain
         assert release is not None
@@ -117,7 +145,7 @@ class Forward:
         self,
         request: DataRequest,
         query: Query,
-        base: str,
+        base: Base,
         chain: Chain,
         context: ReleaseContext,
         reply: Reply,
@@ -152,7 +180,7 @@ class Forward:
             return await transformed(fresh=True)
 
     async def upload(
-        self, request: DataRequest, upload: UploadBody, base: str, chain: Chain, account: str
+        self, request: DataRequest, upload: UploadBody, base: Base, chain: Chain, account: str
     ) -> CompleteAnswer:
         """The decisions on an upload of ``account``, which is transformed before it is sent on."""
         body, upstream = request.body, self._upstream
@@ -186,7 +214,7 @@ class Forward:
         version = (await upstream.steady_card(base, request.model)).version
         return CompleteAnswer.json({"model": request.model, "version": version, "decisions": classes})
 
-    async def _heads(self, request: DataRequest, base: str, chain: Chain, width: int) -> Sequence[int]:
+    async def _heads(self, request: DataRequest, base: Base, chain: Chain, width: int) -> Sequence[int]:
         """The heads of class scores (B, ``width``), where the chain works on each by itself.
 
         They are those of the steady card: a provider that changed them with every answer could tell
@@ -200,7 +228,7 @@ class Forward:
     async def _ask(
         self,
         request: DataRequest,
-        base: str,
+        base: Base,
         method: str,
         place: str,
         headers: dict[str, str],
@@ -228,7 +256,7 @@ class Forward:
         return NoiseSource(self._secret, name)
 
     async def model_inputs(
-        self, request: DataRequest, content: Query | UploadBody, base: str
+        self, request: DataRequest, content: Query | UploadBody, base: Base
     ) -> NDArray[Any]:
         """The samples (B, ...), or pairs of them (B, 2, ...), as the model sees them; for an upload the
         values."""

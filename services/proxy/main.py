@@ -28,6 +28,7 @@ from leakrange.services.proxy.policies import PolicyStore
 from leakrange.services.proxy.redis_client import connect, redis_errors
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.services.proxy.shadows import Shadows
+from leakrange.services.proxy.targets import Targets
 from leakrange.services.proxy.upstream import Upstream
 from leakrange.wire.names import derived_secret
 
@@ -42,6 +43,7 @@ def proxy(settings: ProxySettings) -> DataPath:
     upstream = Upstream(metrics, settings)
     redis = connect(settings.redis_url, settings.redis_timeout)
     pipe = Pipe(settings.redis_url, settings.redis_timeout)
+    targets = Targets(pipe, metrics, settings)
     ledger = BudgetLedger(
         pipe,
         hold=settings.reservation_seconds,
@@ -54,12 +56,12 @@ def proxy(settings: ProxySettings) -> DataPath:
     secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
     free = Free(configuration, upstream, settings)
     shadows = Shadows(redis, registry)
-    forward = Forward(upstream, secret, settings.max_samples, shadows)
+    forward = Forward(upstream, targets, secret, settings.max_samples, shadows)
     budgeting = Budgeting(configuration, ledger, metrics, forward, secret)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with upstream, redis:
+        async with upstream, targets, redis:
             try:
                 yield
             finally:
@@ -81,6 +83,7 @@ def proxy(settings: ProxySettings) -> DataPath:
     app.state.policies = PolicyStore(configuration)
     app.state.accounts = AccountStore(redis, configuration, ledger)
     app.state.shadows = shadows
+    app.state.targets = targets
     app.state.limits = LimitStore(redis, configuration)
     app.include_router(router)
     app.include_router(described())

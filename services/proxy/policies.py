@@ -18,7 +18,7 @@ from leakrange.services.proxy.configuration import (
     read_binding,
     text,
 )
-from leakrange.services.proxy.snapshot import Binding
+from leakrange.services.proxy.snapshot import Base, Binding
 from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 
@@ -83,9 +83,10 @@ class PolicyStore:
         """Delete a binding, or a shadow. Raises `NotFound`."""
         await self._delete(table, field(binding), "binding" if table == BINDINGS else "shadow")
 
-    async def put_route(self, model: str, upstream: str) -> None:
-        """Send requests for a model to a provider."""
-        await self._put(ROUTES, model, upstream.encode())
+    async def put_route(self, model: str, base: Base) -> None:
+        """Send requests for a model to a provider, or to a target."""
+        stored = base if isinstance(base, str) else base.model_dump_json(by_alias=True, exclude_unset=True)
+        await self._put(ROUTES, model, stored.encode())
 
     async def delete_route(self, model: str) -> None:
         """Delete a route. Raises `NotFound`."""

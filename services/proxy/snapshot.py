@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from leakrange.defences.output import Chain
 from leakrange.services.proxy.limits import Limit
+from leakrange.targets.target import Target
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
 
@@ -20,6 +21,10 @@ UNTRANSFORMED: Mapping[str, str] = {
 
 MOST_BOUND = 10_000
 """Most results of `bound` that are cached for one configuration."""
+
+
+Base = str | Target
+"""Who answers for a model: the base URL of a provider, or a target."""
 
 
 class Binding(NamedTuple):
@@ -66,13 +71,13 @@ class Snapshot:
     bindings: Mapping[Binding, str] = field(default_factory=dict)
     shadows: Mapping[Binding, str] = field(default_factory=dict)
     """Policies that are computed and counted beside those that hold."""
-    routes: Mapping[str, str] = field(default_factory=dict)
+    routes: Mapping[str, Base] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
     _bound: dict[tuple[str, str, str], Bound] = field(default_factory=dict, repr=False, compare=False)
     """Cached results of `bound`, which every request calls."""
 
-    def route(self, key: KeyRecord, model: str, endpoint: str | None) -> str:
-        """The provider's base URL. Raises `UnknownModel` where there is no route, `Forbidden` where the key
+    def route(self, key: KeyRecord, model: str, endpoint: str | None) -> Base:
+        """Who answers for the model. Raises `UnknownModel` where there is no route, `Forbidden` where the key
         may not use it."""
         if model not in self.routes:
             raise UnknownModel(f"no model {model!r} here")

@@ -17,6 +17,8 @@ from leakrange.services.proxy.http1 import AnswerTooLarge, Client, Response
 from leakrange.services.proxy.interim import PatientResponse
 from leakrange.services.proxy.metrics import Metrics
 from leakrange.services.proxy.settings import ProxySettings
+from leakrange.services.proxy.snapshot import Base
+from leakrange.targets.target import Target
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
@@ -48,8 +50,14 @@ class _KnownCard:
     until: float
 
 
-def model_url(base: str, model: str) -> str:
-    """URL of the model's card at ``base``; its endpoints are below."""
+def model_url(base: Base, model: str) -> str:
+    """URL of the model's card at ``base``; its endpoints are below. Raises `NotFound` for a target, which has
+    no more than its one endpoint."""
+    if isinstance(base, Target):
+        raise NotFound(
+            f"the model {model!r} is a target, and answers at {base.endpoint!r} alone",
+            hint="its file, its uploads and its gallery are with whoever serves it",
+        )
     return f"{base}/v1/models/{model}"
 
 
@@ -138,13 +146,15 @@ class Upstream:
             raise self._unreachable(error, url) from error
 
     async def card(
-        self, base: str, model: str, *, fresh: bool = False, version: str | None = None
+        self, base: Base, model: str, *, fresh: bool = False, version: str | None = None
     ) -> ModelCard:
         """The model's card, at most half a minute old; it is requested now when ``fresh``, or where the
-        cached one is not of ``version``.
+        cached one is not of ``version``. A target's stands in its file.
 
         Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
         """
+        if isinstance(base, Target):
+            return base.model_card(model)
         url = model_url(base, model)
         cached = self._cards.get(url)
         outdated = cached is not None and version not in (None, cached.card.version)
@@ -164,9 +174,11 @@ class Upstream:
             cached = self._cards[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
         return cached.card
 
-    async def steady_card(self, base: str, model: str) -> ModelCard:
+    async def steady_card(self, base: Base, model: str) -> ModelCard:
         """The card for clients whose releases are defended. It changes at most every half minute, so that a
         provider can pass little by it, however often it changes its own. Errors as of `card`."""
+        if isinstance(base, Target):
+            return base.model_card(model)
         url = model_url(base, model)
         cached = self._steady_cards.get(url)
         if cached is None or cached.until < time.monotonic():

@@ -35,6 +35,7 @@ __all__ = [
     "TargetCard",
     "presets",
     "read_target",
+    "target_of",
 ]
 
 Answers = Literal["all", "labels", "top", "censored"]
@@ -434,6 +435,11 @@ def read_target(text: str) -> Target:
         raise InvalidInput(f"the target is no YAML: {error}") from error
     if not isinstance(given, dict):
         raise InvalidInput("a target is a mapping: name, owner, card, and steps or a preset")
+    return target_of(given)
+
+
+def target_of(given: dict[str, Any]) -> Target:
+    """The target of a parsed file. Raises as `read_target`."""
     try:
         return Target.model_validate(given)
     except ValidationError as error:

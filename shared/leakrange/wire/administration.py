@@ -35,6 +35,7 @@ __all__ = [
     "Routes",
     "ShadowFigures",
     "ShadowList",
+    "TargetAsked",
 ]
 
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
@@ -141,16 +142,38 @@ def _plain(url: HttpUrl) -> HttpUrl:
 
 
 class RouteBody(_Finite):
-    """Base URL of the provider that serves a model."""
+    """Who answers for a model: the provider at a base URL, or a target, as its file describes it."""
 
-    upstream: Annotated[HttpUrl, AfterValidator(_plain)]
+    upstream: Annotated[HttpUrl, AfterValidator(_plain)] | None = None
+    target: dict[str, Any] | None = None
+    probe: bool = True
+    """Whether a target is asked one sample, and refused if its answer cannot be used."""
+
+    @model_validator(mode="after")
+    def _one(self) -> RouteBody:
+        if (self.upstream is None) == (self.target is None):
+            raise ValueError("a route has an 'upstream' or a 'target'")
+        return self
+
+
+class TargetAsked(_Finite):
+    """What a target was asked: samples ``sent``, those of requests that were repeated counted again; samples
+    ``answered``; and ``requests``."""
+
+    sent: int
+    answered: int
+    requests: int
 
 
 class Route(_Finite):
     """Where requests for a model go."""
 
     model: Name
-    upstream: str
+    upstream: str | None = None
+    target: dict[str, Any] | None = None
+    asked: TargetAsked | None = None
+    tried: list[float] | None = None
+    """The release of the sample that a target was asked when the route was made."""
 
 
 class Routes(_Finite):

@@ -1,0 +1,301 @@
+"""The proxy before models that somebody else serves, in a format of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+import pytest
+from numpy.typing import NDArray
+
+from leakrange.wire.tensors import JSON, encode_npy
+from tests.proxy.conftest import Range, pictures, problem, values
+from tests.proxy.servers import CLASSES, SHAPE, clean, serve
+
+CARD = {
+    "input": {"encoding": "picture", "shape": list(SHAPE)},
+    "classes": [str(number) for number in range(CLASSES)],
+    "release": "softmax",
+}
+
+
+class Foreign:
+    """A server that answers ``{"images": [...]}`` by ``{"rows": [{"p": [...]}, ...]}``, for the same net as
+    the stub provider. ``faults`` may give a status and headers instead, or "cut" the connection."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self.faults: Iterator[tuple[int, dict[str, str]] | str | None] = itertools.repeat(None)
+        self.answered = 0
+        self.at_once = self.most_at_once = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        self.bodies.append(body)
+        self.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.002)
+        self.at_once -= 1
+        fault = next(self.faults)
+        if fault == "cut":
+            raise ConnectionError("on demand")  # the server closes the connection
+        status, headers = fault if isinstance(fault, tuple) else (200, {})
+        images = np.array(orjson.loads(body)["images"], np.uint8)
+        rows = [{"p": row.tolist()} for row in clean("softmax", images)]
+        content = orjson.dumps({"rows": rows}) if status == 200 else b'{"message": "ThrottlingException"}'
+        self.answered += len(images) if status == 200 else 0
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": content})
+
+
+@pytest.fixture
+def foreign() -> Iterator[tuple[Foreign, str]]:
+    server = Foreign()
+    with serve(server) as url:
+        yield server, url
+
+
+def target(address: str, **changes: Any) -> dict[str, Any]:
+    step = {
+        "post": f"{address}/score",
+        "json": {"images": "${samples}"},
+        "read": {"each": "$.rows[*]", "values": "$.p"},
+    }
+    return {"name": "risk", "owner": "team@example.com", "card": CARD, "steps": [step]} | changes
+
+
+def routed(live: Range, url: str, probe: bool = False, **changes: Any) -> dict[str, Any]:
+    body = {"target": target(url, **changes), "probe": probe}
+    route: dict[str, Any] = live.admin("PUT", "/routes/risk", body)
+    return route
+
+
+def ask(live: Range, key: str, images: NDArray[np.uint8], **more: Any) -> httpx.Response:
+    return live.post(key, "softmax", encode_npy(images), model="risk", **more)
+
+
+def test_a_target_answers_as_a_provider_does(live: Range, foreign: tuple[Foreign, str]) -> None:
+    """Under a policy and a budget, in npy and JSON, in batches as its limits say."""
+    server, url = foreign
+    route = routed(live, url, probe=True, limits={"batch": 3})
+    assert route["tried"] == pytest.approx(clean("softmax", np.zeros((1, *SHAPE), np.uint8))[0])
+    key, images = live.key(20), pictures(7)
+    assert values(ask(live, key, images)).tolist() == clean("softmax", images).tolist()
+    assert [len(orjson.loads(body)["images"]) for body in server.bodies[1:]] in (
+        [3, 3, 1],
+        [3, 1, 3],
+        [1, 3, 3],
+    )
+    live.policy({"round": {"decimals": 1}})
+    answer = ask(live, key, images, accept=JSON).json()
+    assert answer["release"] == "softmax"
+    assert answer["values"] == pytest.approx(np.round(clean("softmax", images), 1))
+    assert live.account()["spent"] == 14
+    card = live.client.get(f"{live.url}/v1/models/risk", headers={"Authorization": f"Bearer {key}"}).json()
+    assert (card["classes"], card["releases"], card["sha256"]) == (CARD["classes"], ["softmax"], "")
+    problem(ask(live, key, images), 429, "budget-exhausted")
+    assert live.admin("GET", "/routes/risk")["asked"] == {"sent": 15, "answered": 15, "requests": 7}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "logits"), ("POST", "outputs"), ("GET", "artifact"), ("GET", "gallery")]
+)
+def test_a_target_has_its_one_endpoint(
+    live: Range, foreign: tuple[Foreign, str], method: str, path: str
+) -> None:
+    routed(live, foreign[1])
+    key = live.key(20, endpoints=None)
+    if path == "outputs":
+        answer = live.post(
+            key, path, encode_npy(np.zeros((1, CLASSES), np.float32)), model="risk", X_Release="softmax"
+        )
+    elif path == "logits":
+        answer = live.post(key, path, encode_npy(pictures(1)), model="risk")
+    else:
+        answer = live.client.request(
+            method, f"{live.url}/v1/models/risk/{path}", headers={"Authorization": f"Bearer {key}"}
+        )
+    assert "answers at 'softmax' alone" in problem(answer, 404, "not-found")["detail"]
+    assert live.account()["spent"] == 0
+    assert foreign[0].bodies == []
+
+
+def test_faults_of_a_target_lose_no_sample(live: Range, foreign: tuple[Foreign, str]) -> None:
+    server, url = foreign
+    server.faults = itertools.cycle(
+        [
+            None,
+            (429, {"retry-after": "0"}),
+            None,
+            "cut",
+            None,
+            (400, {}),
+            None,
+            None,
+            (503, {}),
+            (500, {}),
+            None,
+        ]
+    )
+    throttled = ["429", "503", "400 ThrottlingException"]
+    routed(live, url, limits={"batch": 4, "concurrency": 5, "throttled": throttled})
+    key, images = live.key(1000), pictures(120)
+    assert values(ask(live, key, images)).tolist() == clean("softmax", images).tolist()
+    assert live.account()["spent"] == 120
+    asked = live.admin("GET", "/routes/risk")["asked"]
+    assert asked["answered"] == 120 == server.answered
+    assert asked["sent"] == 4 * len(server.bodies) > 120
+    assert 1 < server.most_at_once <= 5
+
+
+def test_a_refusal_is_not_taken_for_a_wish_for_patience(live: Range, foreign: tuple[Foreign, str]) -> None:
+    server, url = foreign
+    server.faults = itertools.repeat((400, {}))
+    routed(live, url, limits={"throttled": ["429", "400 SlowDown"]})
+    problem(ask(live, live.key(10), pictures(2)), 502, "upstream-failed")
+    assert live.account()["spent"] == 0
+    assert len(server.bodies) == 1
+
+
+def test_caps_hold_whatever_was_answered(live: Range, foreign: tuple[Foreign, str]) -> None:
+    server, url = foreign
+    limits = {"batch": 4, "samples": 10}
+    routed(live, url, limits=limits)
+    key = live.key(100)
+    assert ask(live, key, pictures(8)).status_code == 200
+    answer = problem(ask(live, key, pictures(4, seed=1)), 429, "target-spent")
+    assert "8 samples were sent to the target 'risk', and its cap is 10" in answer["detail"]
+    assert live.account()["spent"] == 8
+    assert server.answered == 8
+    # the counts are of what is asked, not of the file: other limits begin at the same count
+    routed(live, url, limits={"price": "0.5 EUR", "money": 5.5})
+    assert ask(live, key, pictures(3, seed=2)).status_code == 200
+    assert "its cap is 11" in problem(ask(live, key, pictures(1, seed=3)), 429, "target-spent")["detail"]
+
+
+def test_an_authorisation_ends(live: Range, foreign: tuple[Foreign, str]) -> None:
+    day = datetime.date.today()
+    key = live.key(100)
+    routed(live, foreign[1], authorised=f"ticket 4711, until {day}")
+    assert ask(live, key, pictures(1)).status_code == 200
+    routed(live, foreign[1], authorised=f"ticket 4711, until {day - datetime.timedelta(1)}")
+    assert (
+        "the authorisation of the target 'risk' ended"
+        in problem(ask(live, key, pictures(1)), 403, "forbidden")["detail"]
+    )
+
+
+def test_a_request_that_takes_long_goes_on_where_it_stopped(
+    another: Callable[..., Range], live: Range, foreign: tuple[Foreign, str]
+) -> None:
+    """Ten requests at four a second take longer than a request may: the same request again asks the rest."""
+    server, url = foreign
+    hasty = another(upstream_timeout=2.0)
+    routed(hasty, url, limits={"batch": 2, "rate": "4/s"})
+    key, images = live.key(100), pictures(20)
+    answer = problem(ask(hasty, key, images, Idempotency_Key="k"), 409, "in-flight")
+    assert "of 10 requests to the target are answered" in answer["detail"]
+    assert 0 < server.answered < 20
+    assert live.account()["spent"] == 0
+    while (again := ask(hasty, key, images, Idempotency_Key="k")).status_code == 409:
+        pass
+    assert values(again).tolist() == clean("softmax", images).tolist()
+    assert live.account()["spent"] == 20
+    sent = [tuple(orjson.loads(body)["images"][0][0][0]) for body in server.bodies]
+    assert len(set(sent)) == 10
+    assert len(sent) <= 12  # what was on its way when the first request ended may have been asked twice
+    assert ask(hasty, key, images, Idempotency_Key="k").headers["Idempotency-Replayed"] == "true"
+
+
+def test_a_rate_holds_for_all_proxies_together(
+    another: Callable[..., Range], live: Range, foreign: tuple[Foreign, str]
+) -> None:
+    server, url = foreign
+    routed(live, url, limits={"batch": 1, "rate": "20/s", "concurrency": 16})
+    other, key = another(), live.key(100)
+    times: list[float] = []
+
+    async def both() -> None:
+        async with httpx.AsyncClient(timeout=30) as client:
+            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-npy"}
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            answers = await asyncio.gather(
+                *(
+                    client.post(
+                        f"{each.url}/v1/models/risk/softmax",
+                        content=encode_npy(pictures(8, seed)),
+                        headers=headers,
+                    )
+                    for seed, each in enumerate((live, other))
+                )
+            )
+            times.append(loop.time() - begun)
+            assert [answer.status_code for answer in answers] == [200, 200]
+
+    asyncio.run(both())
+    assert len(server.bodies) == 16
+    assert times[0] >= 15 / 20 * 0.95
+
+
+def test_a_redirect_is_not_followed_and_a_key_goes_nowhere_else(
+    live: Range, foreign: tuple[Foreign, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, url = foreign
+    monkeypatch.setenv("RISK_KEY", "s3cret")
+    thief = Foreign()
+    with serve(thief) as elsewhere:
+        server.faults = iter([(307, {"location": f"{elsewhere}/score"}), None])
+        answer = live.admin(
+            "PUT",
+            "/routes/risk",
+            {"target": target(url, headers={"Authorization": "Bearer ${RISK_KEY}"})},
+            status=502,
+        )
+        assert "which is not followed" in answer["detail"]
+        assert thief.bodies == []
+    assert routed(live, url, probe=True, headers={"Authorization": "Bearer ${RISK_KEY}"})["tried"]
+    assert server.headers[-1]["authorization"] == "Bearer s3cret"
+    assert "s3cret" not in str(live.admin("GET", "/routes"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"card": CARD | {"classes": ["a", "b"]}}, 502, "have shape (1, 5), and not (1, 2)"),
+        (
+            {"headers": {"Authorization": "Bearer ${NOT_SET_HERE}"}},
+            502,
+            "NOT_SET_HERE is not set where the proxy runs",
+        ),
+        (
+            {"headers": {"Authorization": "Bearer ${LEAKRANGE_OPERATOR_KEY}"}},
+            502,
+            "LEAKRANGE_OPERATOR_KEY is sent to nobody",
+        ),
+        ({"owner": ""}, 422, "owner"),
+        ({"steps": []}, 422, "'steps' or a 'preset'"),
+        ({"url": "http://127.0.0.1:9", "steps": [], "preset": "mlflow-inputs"}, 502, "cannot be reached"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_words(
+    live: Range, foreign: tuple[Foreign, str], changes: dict[str, Any], status: int, words: str
+) -> None:
+    answer = live.admin("PUT", "/routes/risk", {"target": target(foreign[1], **changes)}, status=status)
+    assert words in answer["detail"]
+    live.admin("GET", "/routes/risk", status=404)
+    live.admin("PUT", "/routes/risk", {"upstream": "http://127.0.0.1:1", "target": {}}, status=422)
