@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable
 from functools import lru_cache
 
-import orjson
 import structlog
 from fastapi import FastAPI
 from starlette.types import Scope
@@ -19,27 +17,29 @@ from leakrange.services.proxy.budgeting import Budgeting
 from leakrange.services.proxy.configuration import Configuration
 from leakrange.services.proxy.forward import DataRequest, Forward
 from leakrange.services.proxy.free import Free
+from leakrange.services.proxy.idempotency import idempotency_of, repeat_of
 from leakrange.services.proxy.keys import authorized
-from leakrange.services.proxy.ledger import Idempotency, KeptAnswer, Replay
+from leakrange.services.proxy.ledger import KeptAnswer, Replay
 from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.open_inference import OpenInference
 from leakrange.services.proxy.queries import Query
 from leakrange.services.proxy.releases import UploadBody
 from leakrange.services.proxy.settings import ProxySettings
+from leakrange.services.proxy.upstream import Upstream
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
-from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import in_turns
 
 log = structlog.get_logger("leakrange.proxy")
 DIGEST = re.compile(r"[0-9a-f]{64}")
-HASHED_AT_ONCE = 1_048_576
 REMEMBERED = 256
 """Characters of the longest path that is cached."""
 
 
 class DataPath(HotPath):
-    """Answers everything under ``/v1``; the rest goes to ``app``.
+    """Answers everything under ``/v1`` and ``/v2``; the rest goes to ``app``.
 
     The steps of a data request: the key is checked (where the body is large, it must have samples left), the
     body is read and counted, samples are charged, the provider is asked, the release is transformed, the
@@ -57,15 +57,23 @@ class DataPath(HotPath):
         budgeting: Budgeting,
         free: Free,
         forward: Forward,
+        upstream: Upstream,
     ) -> None:
         super().__init__(app)
         self._settings, self._metrics = settings, metrics
         self._configuration, self._budgeting = configuration, budgeting
         self._free, self._forward = free, forward
+        self._open_inference = OpenInference(settings, configuration, budgeting, upstream, self._paid)
 
     def takes(self, scope: Scope) -> bool:
         """See `HotPath.takes`."""
-        return bool(scope["path"].startswith("/v1/"))
+        path: str = scope["path"]
+        return path == "/v2" or path.startswith(("/v1/", "/v2/"))
+
+    def problem(self, error: LeakrangeError, request: Request) -> CompleteAnswer:
+        """See `HotPath.problem`. Clients of the Open Inference Protocol read the member ``error``."""
+        more = {"error": error.detail} if request.path.startswith("/v2") else {}
+        return CompleteAnswer.problem(error, request.path[:500], more)
 
     def ended(self, ending: Ending) -> None:
         """See `HotPath.ended`."""
@@ -81,6 +89,8 @@ class DataPath(HotPath):
         path = request.path
         if request.method == "POST" and len(path) <= REMEMBERED and (target := _read_path(path)) is not None:
             return target[1], self._data(request, *target)  # the usual case
+        if path.startswith("/v2"):
+            return self._open_inference.handler(request)
         parts = path.split("/")[2:]
         if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
             _allow(request, "GET")
@@ -119,13 +129,11 @@ class DataPath(HotPath):
         await self._configuration.key(mark)  # an unknown key is refused before its body is read
         accept = negotiate(request.headers.get(b"accept")) if endpoint != UPLOADS else JSON
         settings = self._settings
-        repeat = _idempotency_key(request)
+        repeat = repeat_of(request)
         if request.large:  # reading it costs more than this check
             await self._budgeting.admit(mark, model, endpoint, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
-        idempotency = None
-        if repeat is not None:
-            idempotency = Idempotency(repeat, await in_turns(_digest(request, body, accept), len(body)))
+        idempotency = await idempotency_of(request, repeat, body, accept)
         data_request = DataRequest(request, model, endpoint, mark, body, idempotency)
         content: UploadBody | Query
         if endpoint == UPLOADS:
@@ -135,6 +143,12 @@ class DataPath(HotPath):
         else:
             query = Query.read(endpoint, request, person, body, most=settings.max_samples)
             content = await in_turns(query, len(body))
+        return await self._paid(data_request, content, accept)
+
+    async def _paid(
+        self, data_request: DataRequest, content: UploadBody | Query, accept: str
+    ) -> CompleteAnswer:
+        """The answer to a request, once it is charged for."""
         paid = await self._budgeting.charge(data_request, content)
         if isinstance(paid, Replay):
             headers = {**paid.answer.headers, **paid.balance.headers(), "Idempotency-Replayed": "true"}
@@ -169,23 +183,3 @@ def _read_path(path: str) -> tuple[str, str] | None:
 def _allow(request: Request, *methods: str) -> None:
     if request.method not in methods:
         raise MethodNotAllowed(request.method, ", ".join(methods))
-
-
-def _idempotency_key(request: Request) -> str | None:
-    """The digest of the request's ``Idempotency-Key``, None where it has none."""
-    key = request.headers.get(b"idempotency-key")
-    if key is None:
-        return None
-    if not 0 < len(key) <= 200 or not key.isascii() or not key.isprintable():
-        raise InvalidInput("an Idempotency-Key has 1 to 200 printable ASCII characters")
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _digest(request: Request, body: bytes, accept: str) -> Generator[None, None, str]:
-    """A digest that distinguishes requests under the same key, computed a step at a time."""
-    identity = [request.path, accept, request.headers.get(b"content-type"), request.headers.get(b"x-release")]
-    digest = hashlib.sha256(orjson.dumps([*identity, request.query] if request.query else identity))
-    for begin in range(0, len(body), HASHED_AT_ONCE):
-        digest.update(memoryview(body)[begin : begin + HASHED_AT_ONCE])
-        yield
-    return digest.hexdigest()

@@ -96,6 +96,7 @@ def proxy(settings: ProxySettings) -> DataPath:
         budgeting=budgeting,
         free=free,
         forward=forward,
+        upstream=upstream,
     )
 
 

@@ -22,8 +22,8 @@ from PIL import Image
 from leakrange.targets import template
 from leakrange.targets.dialogue import Call, Refused, Reply, dialogue, with_secrets
 from leakrange.targets.target import PLACEHOLDERS, Target, presets, read_target
-from leakrange.targets.tensors import HEAD_LENGTH
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.open_inference import HEAD_LENGTH
 
 HERE = "http://127.0.0.1:8080"
 CLASSES = ("low", "middle", "high")

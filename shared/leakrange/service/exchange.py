@@ -150,9 +150,11 @@ class CompleteAnswer(NamedTuple):
         return cls(200, orjson.dumps(value), {"Content-Type": JSON})
 
     @classmethod
-    def problem(cls, error: LeakrangeError, path: str) -> CompleteAnswer:
-        """The RFC 9457 answer of an error."""
-        body = orjson.dumps(error.problem(path), default=str)
+    def problem(
+        cls, error: LeakrangeError, path: str, more: Mapping[str, str] = MappingProxyType({})
+    ) -> CompleteAnswer:
+        """The RFC 9457 answer of an error, with ``more`` members."""
+        body = orjson.dumps(error.problem(path) | dict(more), default=str)
         return cls(error.status, body, {"Content-Type": PROBLEM, **error.headers}, error.slug)
 
     async def send(self, send: Send) -> None:

@@ -76,6 +76,10 @@ class HotPath(ABC):
         """The endpoint of a request, and what answers it: None where ``pieces`` was the answer. Raises
         `LeakrangeError` for a path or a method that it does not know."""
 
+    def problem(self, error: LeakrangeError, request: Request) -> CompleteAnswer:
+        """The answer of an error."""
+        return CompleteAnswer.problem(error, request.path[:500])
+
     @abstractmethod
     def ended(self, ending: Ending) -> None:
         """Count a request whose answer has been sent."""
@@ -100,7 +104,7 @@ class HotPath(ABC):
             ending.outcome, ending.status = "disconnected", HUNG_UP
         except LeakrangeError as error:
             ending.outcome, ending.status = error.slug, error.status
-            await CompleteAnswer.problem(error, request.path[:500]).send(request.answering(send))
+            await self.problem(error, request).send(request.answering(send))
         except Exception as error:
             ending.outcome, ending.status = "internal-error", 500
             if _closed(error):
@@ -110,7 +114,7 @@ class HotPath(ABC):
                 raise  # the server closes the connection: the client sees that the answer is cut short
             log.error("unhandled error", path=request.path[:500], exc_info=error)
             bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
-            await CompleteAnswer.problem(bug, request.path[:500]).send(request.answering(send))
+            await self.problem(bug, request).send(request.answering(send))
         finally:
             if request.size >= LARGE:
                 give_back_memory()

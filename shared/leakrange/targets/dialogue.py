@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from leakrange.targets.reading import captured, read_values, released
 from leakrange.targets.target import Step, Target
 from leakrange.targets.template import Filler, filled_text
-from leakrange.targets.tensors import HEAD_LENGTH, tensor_answer
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
 
 __all__ = ["Call", "Refused", "Reply", "dialogue", "with_secrets"]
 

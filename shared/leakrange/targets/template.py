@@ -15,9 +15,9 @@ import orjson
 from numpy.typing import NDArray
 
 from leakrange.targets.target import Step, Target
-from leakrange.targets.tensors import DATATYPES, tensor_request
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.multipart import MULTIPART
+from leakrange.wire.open_inference import DATATYPES, tensor_request
 from leakrange.wire.pictures import png
 from leakrange.wire.rows import CSV
 from leakrange.wire.tensors import JSON
