@@ -13,6 +13,7 @@ from leakrange import tracing
 from leakrange.service.app import RequestMetrics
 from leakrange.service.exchange import CompleteAnswer, Request
 from leakrange.service.hot_path import Ending, HotPath, PiecewiseAnswer
+from leakrange.service.open_inference import OpenInference
 from leakrange.services.provider.content import read_body, values_answer
 from leakrange.services.provider.intake import Intake
 from leakrange.services.provider.models import LoadedModels
@@ -21,15 +22,18 @@ from leakrange.services.provider.verification import Verification
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.open_inference import HEAD_LENGTH, infer_answer, read_infer
 from leakrange.wire.releases import ReleaseKind, upload_steps
+from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import JSON, negotiate
+from leakrange.wire.turns import apart
 
 KEY = re.compile(r"[!-~]{1,255}")
 
 
 class DataPath(HotPath):
-    """Answers ``POST /v1/models/{model}/{endpoint}`` and enrolments; everything else goes to ``app``, where
-    the routes exist as well, for its document alone."""
+    """Answers ``POST /v1/models/{model}/{endpoint}``, enrolments, and all under ``/v2``; everything else goes
+    to ``app``, where the native routes exist as well, for its document alone."""
 
     def __init__(
         self,
@@ -42,16 +46,19 @@ class DataPath(HotPath):
         super().__init__(app)
         self._settings, self._models, self._intake, self._metrics = settings, models, intake, metrics
         self._verification = Verification(settings, models)
+        self._open_inference = PlainInference(settings, models)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
-        if scope["type"] == "http" and self._models.stale and scope["path"].startswith("/v1/"):
+        if scope["type"] == "http" and self._models.stale and scope["path"].startswith(("/v1/", "/v2/")):
             await self._models.follow()  # another process has changed what is served
         await super().__call__(scope, receive, send)
 
     def takes(self, scope: Scope) -> bool:
         """See `HotPath.takes`."""
         parts = scope["path"].split("/")
+        if parts[1] == "v2":
+            return True
         if parts[1:3] != ["v1", "models"] or not all(parts[3:]):
             return False
         if len(parts) == 5:
@@ -60,6 +67,8 @@ class DataPath(HotPath):
 
     def handler(self, request: Request, _: PiecewiseAnswer) -> tuple[str, Awaitable[CompleteAnswer]]:
         """See `HotPath.handler`."""
+        if request.path.startswith("/v2"):
+            return self._open_inference.handler(request)
         model, endpoint, *person = request.path.split("/")[3:]
         if person:
             return f"{GALLERY}/{{person}}", self._verification.enrol(request, model, person[0])
@@ -72,6 +81,8 @@ class DataPath(HotPath):
     def ended(self, ending: Ending) -> None:
         """See `HotPath.ended`."""
         request, route = ending.request, f"/v1/models/{{model}}/{ending.endpoint}"
+        if request.path.startswith("/v2"):
+            route = f"/{ending.endpoint}"
         self._metrics.answered(request.method, route, request.path, ending.status, ending.began)
 
     async def _release(self, request: Request, model: str, endpoint: str) -> CompleteAnswer:
@@ -100,6 +111,30 @@ class DataPath(HotPath):
         check_upload(served.card, release, array)
         decisions = await self._intake.take_in(served, release, array, key)
         return CompleteAnswer(200, decisions.model_dump_json().encode(), {"Content-Type": JSON})
+
+
+class PlainInference(OpenInference):
+    """The Open Inference Protocol before the models of this provider."""
+
+    def __init__(self, settings: ProviderSettings, models: LoadedModels) -> None:
+        self._settings, self._models = settings, models
+
+    async def ready(self) -> None:
+        """See `OpenInference.ready`: a provider that answers is ready."""
+
+    async def card(self, _request: Request, model: str) -> ModelCard:
+        """See `OpenInference.card`."""
+        return self._models[model].card
+
+    async def infer(self, request: Request, card: ModelCard, endpoint: str) -> CompleteAnswer:
+        """See `OpenInference.infer`."""
+        served = self._models.answering(card.name, endpoint)
+        body = await request.body(limit=self._settings.max_body)
+        length = request.headers.get(HEAD_LENGTH.lower().encode())
+        reading = partial(read_infer, body, length, card.input, endpoint, self._settings.max_batch)
+        asked = await apart(reading, len(body))
+        values = await served.release(RELEASES[endpoint], asked.samples)
+        return CompleteAnswer(200, *infer_answer(card, endpoint, values, asked))
 
 
 def _release_kind(kind: str | None) -> ReleaseKind:

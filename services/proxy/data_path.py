@@ -21,13 +21,13 @@ from leakrange.services.proxy.idempotency import idempotency_of, repeat_of
 from leakrange.services.proxy.keys import authorized
 from leakrange.services.proxy.ledger import KeptAnswer, Replay
 from leakrange.services.proxy.metrics import Metrics
-from leakrange.services.proxy.open_inference import OpenInference
+from leakrange.services.proxy.open_inference import DefendedInference
 from leakrange.services.proxy.queries import Query
 from leakrange.services.proxy.releases import UploadBody
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.services.proxy.upstream import Upstream
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
-from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.errors import NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import in_turns
@@ -63,17 +63,12 @@ class DataPath(HotPath):
         self._settings, self._metrics = settings, metrics
         self._configuration, self._budgeting = configuration, budgeting
         self._free, self._forward = free, forward
-        self._open_inference = OpenInference(settings, configuration, budgeting, upstream, self._paid)
+        self._open_inference = DefendedInference(settings, configuration, budgeting, upstream, self._paid)
 
     def takes(self, scope: Scope) -> bool:
         """See `HotPath.takes`."""
         path: str = scope["path"]
         return path == "/v2" or path.startswith(("/v1/", "/v2/"))
-
-    def problem(self, error: LeakrangeError, request: Request) -> CompleteAnswer:
-        """See `HotPath.problem`. Clients of the Open Inference Protocol read the member ``error``."""
-        more = {"error": error.detail} if request.path.startswith("/v2") else {}
-        return CompleteAnswer.problem(error, request.path[:500], more)
 
     def ended(self, ending: Ending) -> None:
         """See `HotPath.ended`."""

@@ -76,9 +76,10 @@ class HotPath(ABC):
         """The endpoint of a request, and what answers it: None where ``pieces`` was the answer. Raises
         `LeakrangeError` for a path or a method that it does not know."""
 
-    def problem(self, error: LeakrangeError, request: Request) -> CompleteAnswer:
-        """The answer of an error."""
-        return CompleteAnswer.problem(error, request.path[:500])
+    def _problem(self, error: LeakrangeError, request: Request) -> CompleteAnswer:
+        """The answer of an error. Clients of the Open Inference Protocol read the member ``error``."""
+        more = {"error": error.detail} if request.path.startswith("/v2") else {}
+        return CompleteAnswer.problem(error, request.path[:500], more)
 
     @abstractmethod
     def ended(self, ending: Ending) -> None:
@@ -104,7 +105,7 @@ class HotPath(ABC):
             ending.outcome, ending.status = "disconnected", HUNG_UP
         except LeakrangeError as error:
             ending.outcome, ending.status = error.slug, error.status
-            await self.problem(error, request).send(request.answering(send))
+            await self._problem(error, request).send(request.answering(send))
         except Exception as error:
             ending.outcome, ending.status = "internal-error", 500
             if _closed(error):
@@ -114,7 +115,7 @@ class HotPath(ABC):
                 raise  # the server closes the connection: the client sees that the answer is cut short
             log.error("unhandled error", path=request.path[:500], exc_info=error)
             bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
-            await self.problem(bug, request).send(request.answering(send))
+            await self._problem(bug, request).send(request.answering(send))
         finally:
             if request.size >= LARGE:
                 give_back_memory()
