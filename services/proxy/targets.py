@@ -15,12 +15,13 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from leakrange.services.proxy.credentials import Credentials
 from leakrange.services.proxy.metrics import Metrics
 from leakrange.services.proxy.pipe import Pipe
 from leakrange.services.proxy.redis_client import PREFIX, redis_errors
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.services.proxy.settings import ProxySettings
-from leakrange.targets.dialogue import Call, Refused, Reply, dialogue, with_secrets
+from leakrange.targets.dialogue import Call, Refused, Reply, dialogue
 from leakrange.targets.target import Target
 from leakrange.wire.errors import BudgetExhausted, Forbidden, InFlight, InvalidInput, LeakrangeError
 from leakrange.wire.tensors import encode_npy, npy_view
@@ -34,8 +35,6 @@ PARTS_SECONDS = 3600
 TRIES = 4
 """Attempts of a request whose answer was lost, or that a server failed to answer."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-RESERVED = ("LEAKRANGE_", "AWS_SECRET", "PATH", "HOME")
-"""Beginnings of names of variables that no file may have sent to somebody else."""
 
 
 class TargetSpent(BudgetExhausted):
@@ -78,7 +77,7 @@ class Targets:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._pipe, self._scripts, self._metrics = pipe, ScriptRunner(pipe), metrics
-        self._settings, self._environment = settings, environment
+        self._settings, self._credentials = settings, Credentials(environment)
         self._paces: dict[str, _Pace] = {}
 
     async def __aenter__(self) -> None:
@@ -187,6 +186,9 @@ class Targets:
                 pace.slower(pause if after is None else after)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
+            if status == 401 and tries == 0 and self._credentials.forget(target):
+                tries += 1  # the token may have been withdrawn
+                continue
             if 300 <= status < 400:
                 where = reply.headers.get("location", "nowhere")[:200]
                 raise self._failure("redirect", f"{call.url} redirects to {where}, which is not followed")
@@ -218,15 +220,19 @@ class Targets:
 
     async def _sent(self, target: Target, call: Call) -> tuple[int, Reply, float | None]:
         try:
-            reserved = [name for name in target.variables if name.startswith(RESERVED)]
-            if reserved:
-                raise InvalidInput(f"the variable {reserved[0]} is sent to nobody")
-            headers = with_secrets(call.headers, self._environment)
+            headers = await self._credentials.headers(self._session, target, call)
+            context = self._credentials.tls(target)
         except InvalidInput as error:
             raise self._failure("secret", error.detail, error.hint) from error
         timeout = aiohttp.ClientTimeout(total=target.limits.timeout, sock_connect=5.0)
         request = self._session.request(
-            call.method, call.url, headers=headers, data=call.body, allow_redirects=False, timeout=timeout
+            call.method,
+            call.url,
+            headers=headers,
+            data=call.body,
+            allow_redirects=False,
+            timeout=timeout,
+            ssl=context,
         )
         async with request as response:
             body = await response.content.read(self._settings.max_answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -299,3 +300,64 @@ def test_what_cannot_be_served_is_refused_in_words(
     assert words in answer["detail"]
     live.admin("GET", "/routes/risk", status=404)
     live.admin("PUT", "/routes/risk", {"upstream": "http://127.0.0.1:1", "target": {}}, status=422)
+
+
+class Tokens:
+    """Gives tokens for client credentials, each valid for ``seconds``."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds, self.given = seconds, 0
+        self.asked: list[tuple[str, bytes]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = (await receive()).get("body", b"")
+        self.asked.append((dict(scope["headers"])[b"authorization"].decode(), body))
+        self.given += 1
+        content = orjson.dumps({"access_token": f"token-{self.given}", "expires_in": self.seconds})
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": content})
+
+
+@pytest.mark.parametrize(("seconds", "tokens"), [(3600, 1), (1, 3)])
+def test_a_token_is_fetched_once_and_again_before_it_ends(
+    live: Range, foreign: tuple[Foreign, str], monkeypatch: pytest.MonkeyPatch, seconds: int, tokens: int
+) -> None:
+    server, url = foreign
+    monkeypatch.setenv("RISK_ID", "me")
+    monkeypatch.setenv("RISK_SECRET", "s3cret")
+    gives = Tokens(seconds)
+    with serve(gives) as token_url:
+        oauth2 = {
+            "token_url": token_url,
+            "client_id": "${RISK_ID}",
+            "client_secret": "${RISK_SECRET}",
+            "scope": "score",
+        }
+        routed(live, url, authentication={"oauth2": oauth2}, limits={"concurrency": 1, "batch": 2})
+        key = live.key(100)
+        assert ask(live, key, pictures(6)).status_code == 200
+        assert gives.given == tokens
+        assert [each["authorization"] for each in server.headers][-1] == f"Bearer token-{tokens}"
+        assert gives.asked[0] == ("Basic bWU6czNjcmV0", b"grant_type=client_credentials&scope=score")
+        # a token that was withdrawn is replaced once
+        server.faults = iter([(401, {}), None, (401, {}), (401, {})])
+        assert ask(live, key, pictures(2, seed=1)).status_code == 200
+        assert gives.given == tokens + (2 if seconds == 1 else 1)
+        problem(ask(live, key, pictures(2, seed=2)), 502, "upstream-failed")
+
+
+def test_requests_to_aws_are_signed_with_the_usual_variables(
+    live: Range, foreign: tuple[Foreign, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sigv4 = {"sigv4": {"service": "sagemaker", "region": "eu-west-1"}}
+    body = {"target": target(foreign[1], authentication=sigv4)}
+    monkeypatch.setitem(sys.modules, "botocore.auth", None)
+    assert "pip install botocore" in live.admin("PUT", "/routes/risk", body, status=502)["hint"]
+
+
+def test_a_certificate_that_cannot_be_read_is_said(live: Range, foreign: tuple[Foreign, str]) -> None:
+    tls = {"tls": {"certificate": "/nowhere.pem", "key": "/nowhere.key"}}
+    body = {"target": target(foreign[1], authentication=tls)}
+    assert "cannot be read" in live.admin("PUT", "/routes/risk", body, status=502)["detail"]

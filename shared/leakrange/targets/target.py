@@ -28,6 +28,7 @@ __all__ = [
     "ONE_BY_ONE",
     "PLACEHOLDERS",
     "Answers",
+    "Authentication",
     "Limits",
     "Read",
     "Step",
@@ -245,6 +246,44 @@ class Step(Strict):
         return self
 
 
+Secret = Annotated[str, Field(pattern=r"^\$\{[A-Z][A-Z0-9_]*\}$")]
+"""A secret, by the name of its environment variable: ``${NAME}``."""
+
+
+class OAuth2(Strict):
+    """Client credentials (RFC 6749, Section 4.4): a token of ``token_url`` goes with every request."""
+
+    token_url: Url
+    client_id: Secret
+    client_secret: Secret
+    scope: Annotated[str, Field(max_length=500)] | None = None
+
+
+class SigV4(Strict):
+    """AWS Signature Version 4, with the usual variables ``AWS_ACCESS_KEY_ID`` and so on."""
+
+    service: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,60}$")]
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,60}$")]
+
+
+class Certificate(Strict):
+    """Mutual TLS: PEM files where the proxy runs. ``authority`` is that of the server, if it is not a public
+    one."""
+
+    certificate: str
+    key: str
+    password: Secret | None = None
+    authority: str | None = None
+
+
+class Authentication(Strict):
+    """How requests prove who asks, beside their headers: one way or several."""
+
+    oauth2: OAuth2 | None = None
+    sigv4: SigV4 | None = None
+    tls: Certificate | None = None
+
+
 class Limits(Strict):
     """How much a target may be asked. ``rate`` is in requests a second ("20/s", "600/min"), ``batch`` in
     samples a request, ``samples``, ``money`` and ``until`` end the asking. ``throttled`` are the statuses by
@@ -299,6 +338,7 @@ class Target(Strict):
     options: dict[str, str] = {}
     headers: dict[str, str] = {}
     """Sent with every request."""
+    authentication: Authentication = Authentication()
     steps: Annotated[tuple[Step, ...], Field(max_length=8)] = ()
     limits: Limits = Limits()
 
@@ -333,9 +373,10 @@ class Target(Strict):
             raise ValueError(f"'steps' or a 'preset' says how it is asked: {', '.join(presets())}")
         if self.steps[-1].read is None and self.steps[-1].tensors is None:
             raise ValueError("the last step has a 'read': where the values stand")
-        far = sorted(
-            {host for step in self.steps if not _is_loopback(host := urlsplit(step.url).hostname or "")}
-        )
+        oauth2 = self.authentication.oauth2
+        urls = [step.url for step in self.steps] + ([oauth2.token_url] if oauth2 is not None else [])
+        hosts = {urlsplit(url).hostname or "" for url in urls}
+        far = sorted(host for host in hosts if not _is_loopback(host))
         if far and self.authorised is None:
             raise ValueError(
                 f"{far[0]} is not this machine: 'authorised' says who allowed the test, and until when"
@@ -366,7 +407,10 @@ class Target(Strict):
     @property
     def variables(self) -> frozenset[str]:
         """The names of the environment variables that its requests need."""
+        oauth2, tls = self.authentication.oauth2, self.authentication.tls
         texts = [*self.headers.values(), *(value for step in self.steps for value in step.headers.values())]
+        texts += [oauth2.client_id, oauth2.client_secret] if oauth2 is not None else []
+        texts += [tls.password] if tls is not None and tls.password is not None else []
         return frozenset(name for text in texts for name in _VARIABLE.findall(text))
 
     def digest(self) -> str:
