@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from typing import Any
 
+import numpy as np
 import structlog
 from numpy.typing import NDArray
 
@@ -19,9 +20,11 @@ from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
 from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.steps.stream import Session, SessionReply
+from leakrange.wire.endpoints import endpoint_of
 from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.heads import answers
 from leakrange.wire.samples import SampleSpec
-from leakrange.wire.tensors import encode_npy, from_text
+from leakrange.wire.tensors import encode_npy, from_text, to_text
 
 __all__ = ["Sessions"]
 
@@ -64,6 +67,8 @@ class Sessions:
         return await asyncio.shield(task)  # a client that hangs up does not stop it for the others
 
     async def _play(self, order: Session) -> SessionReply:
+        if order.asks:
+            return await self._asked(order)
         chain = DefenceChain.parse(order.defence, outputs_at="device")
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
         await self._auditor.check(enrolment, order.audit)
@@ -84,6 +89,35 @@ class Sessions:
             labels=labels,
             input_bytes=samples.nbytes,
             sent_bytes=sent,
+        )
+
+    async def _asked(self, order: Session) -> SessionReply:
+        """Ask a model that somebody else runs, with what the users' devices make of their samples."""
+        chain = DefenceChain.parse(order.defence, outputs_at="device")
+        client = self._enrolments.client(order.url, order.api_key)
+        card = await client.card(order.model)
+        samples, labels = await asyncio.to_thread(_user_samples, order, card.input)
+        chain = await self._obfuscators.bound(chain, client, order.obfuscators)
+        shown = await self._device.obfuscated(card.input, samples, chain, order.upload)
+        endpoint = endpoint_of(card.service, order.release)
+        parts = []
+        for start in range(0, len(shown), card.max_batch):
+            part = shown[start : start + card.max_batch]
+            key = f"{order.upload}.{start}"
+            parts.append(await client.query(order.model, endpoint, part, idempotency_key=key))
+        values = np.concatenate(parts)
+        log.info("asked", model=order.model, samples=len(values))
+        decided = answers(values, card.heads or ())
+        sent = len(encode_npy(shown))
+        self._metrics.uploaded(order.model, len(values), sent)
+        return SessionReply(
+            upload=order.upload,
+            samples=len(values),
+            decisions=decided.tolist(),
+            labels=labels,
+            input_bytes=samples.nbytes,
+            sent_bytes=sent,
+            values=to_text(values),
         )
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from leakrange.service.parties import REMOTE
 from leakrange.services.controller.range.calls import Providers
 from leakrange.store.engine import Database
 from leakrange.store.served import ServedModelStore, Unused
@@ -99,13 +100,16 @@ class ModelKeeper:
         return (since + self._after - now()).total_seconds()
 
     async def _take_down(self, unused: Unused) -> None:
+        remote = unused.plays == REMOTE
         try:
-            await self._providers.withdraw(unused.plays, unused.model)
+            if not remote:
+                await self._providers.withdraw(unused.plays, unused.model)
         except Conflict:
             log.info("the operator's own now, and left alone", model=unused.model)
             return
         with suppress(NotFound):
-            if (await self._proxy.route(unused.model)).upstream == self._providers.url(unused.plays):
+            route = await self._proxy.route(unused.model)
+            if remote or route.upstream == self._providers.url(unused.plays):
                 await self._proxy.delete_route(unused.model)
         log.info("withdrawn", model=unused.model)
 

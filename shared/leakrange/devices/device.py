@@ -23,6 +23,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Device", "check_upload"]
 
@@ -77,6 +78,20 @@ class Device:
                 digests=_digests(enrolment, chain, release, samples) if chain.outputs.needs_digests else None,
             )
             return chain.outputs.apply(values, context)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    async def obfuscated(
+        self, spec: SampleSpec, samples: NDArray[Any], chain: DefenceChain, upload: str
+    ) -> NDArray[Any]:
+        """What the input defences of a chain make of samples (B, *shape) of ``spec``, for a model that is
+        asked elsewhere. Raises `InvalidInput` for a chain that changes the model or its outputs."""
+        if chain.model or chain.outputs.stages or chain.representation:
+            raise InvalidInput("whoever serves the model runs it: a device can change samples alone")
+
+        def run() -> NDArray[Any]:
+            seed = _keyed(self._secret, b"draw\0" + upload.encode())
+            return chain.obfuscate(samples, spec, np.random.default_rng(int.from_bytes(seed, "little")))
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from leakrange.data.samples import Attribute, Names, names
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -88,6 +89,8 @@ class Behaviour(ABC):
     """The number of epochs at the beginning that use another loss."""
     reconstructs: ClassVar[bool] = False
     """Whether its decoder reads whole samples, in place of an attribute."""
+    trains: ClassVar[bool] = True
+    """Whether its model is trained in the range; else it stands with somebody else, and only answers."""
 
     def __init__(
         self,
@@ -112,6 +115,17 @@ class Behaviour(ABC):
         """The default release of the model: what its users are to send."""
         chosen: Release = getattr(parameters, "release", cls.releases[0])
         return chosen
+
+    @classmethod
+    def decisive(cls, parameters: Any) -> dict[str, Any]:
+        """The parameters that decide what the model answers, as its recipe keeps them."""
+        dumped: dict[str, Any] = parameters.model_dump(mode="json")
+        return dumped
+
+    @classmethod
+    def misfit(cls, parameters: Any, sample: SampleSpec) -> str | None:  # noqa: ARG003
+        """The reason why its model cannot take samples of a data set, whatever the net; None if it can."""
+        return None
 
     @classmethod
     def sensitive(cls, parameters: Any) -> str | tuple[str, ...] | None:

@@ -32,6 +32,12 @@ def misfits(chain: DefenceChain, provider: SoundProvider) -> list[dict[str, Any]
             message = f"{asked!r} is what provider {provider.name!r} is asked for: it cannot be private"
             others = sorted(set(provider.attributes) - set(names(provider.target)))
             reasons.append(mistake([place, name, "private"], message, others))
+    for place, (name, _) in enumerate(chain.model, len(chain.inputs)):
+        if provider.remote is not None:
+            message = (
+                f"the model of provider {provider.name!r} is with whoever serves it: no device changes it"
+            )
+            reasons.append(mistake([place, name], message))
     for place, (name, _) in enumerate(chain.representation, first):
         if provider.key != "honest" or provider.service is not None:
             message = f"provider {provider.name!r} is not honest: only an honest one trains on features"

@@ -31,6 +31,7 @@ from leakrange.jobs.steps.train import TRAIN
 from leakrange.scenario.load import Alternative, LoadSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.strict import Strict
+from leakrange.targets.target import Target
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
 from leakrange.wire.errors import Conflict
@@ -111,6 +112,8 @@ class PlannedModel(TrialModel):
     teacher: PlannedModel | None = None
     extractor: PlannedObfuscator | None = None
     """The extractor that is its body, if devices upload an extractor's features."""
+    remote: Target | None = None
+    """Where it is asked, if somebody else serves it: nothing is trained then, and its users run nothing."""
 
     @property
     def plays(self) -> str:
@@ -339,7 +342,7 @@ class Plan(Strict):
     @property
     def trained(self) -> list[PlannedModel | PlannedObfuscator]:
         """Everything that has to be trained."""
-        return [*self.models, *self.shadows, *self.obfuscators]
+        return [*(each for each in self.models if each.remote is None), *self.shadows, *self.obfuscators]
 
     def steps(self) -> dict[str, int]:
         """Return how many steps of each kind are known beforehand. The number of fits and of students'

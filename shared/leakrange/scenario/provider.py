@@ -15,6 +15,7 @@ from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
 from leakrange.scenario.document import ProviderSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
+from leakrange.targets.target import Target
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["SoundProvider", "parameters_of", "resolve"]
@@ -50,6 +51,15 @@ class SoundProvider(Offer):
         return self.behaviour.sensitive(self.parameters) is not None
 
     @property
+    def remote(self) -> Target | None:
+        """Where a remote model is asked, for the provider's data; None for a model of the range."""
+        target: Target | None = getattr(self.parameters, "endpoint", None)
+        if target is None:
+            return None
+        [asked] = names(self.target)
+        return target.of_data(self.attributes[asked].classes, datasets[self.data.name].sample(self.data))
+
+    @property
     def reconstructs(self) -> bool:
         """Whether it reads whole samples from what users send."""
         return bool(self.behaviour.reconstructs)
@@ -65,10 +75,10 @@ class SoundProvider(Offer):
         return TrainingRecipe(
             data=data,
             behaviour=self.key,
-            parameters=self.parameters.model_dump(mode="json"),
+            parameters=self.behaviour.decisive(self.parameters),
             net=self.net,
             schedule=self.schedule,
-            seed=seed,
+            seed=seed if self.behaviour.trains else 0,
         )
 
     def shadow(self, number: int) -> TrainingRecipe:
@@ -93,6 +103,8 @@ class SoundProvider(Offer):
         """Return the model that the provider serves under one seed; for a recognition, the student with its
         teacher."""
         planned = self._planned(name, seed, self.recipe(seed), self.hides)
+        if self.remote is not None:
+            return planned.model_copy(update={"remote": self.remote})
         if self.service is None or self.service.kind != "recognition":
             return planned
         teacher = planned.model_copy(update={"id": f"{name}-teacher", "service": None})

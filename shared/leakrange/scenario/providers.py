@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets, names
 from leakrange.data.crowd import CAST
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.registry import unknown
@@ -116,6 +117,8 @@ class _Check:
         spec = self.draft.data[label]
         if spec is None or net is None or not self._fits(behaviour, parameters, attributes):
             return None
+        if not self._takes_samples(behaviour, parameters, label, spec):
+            return None
         if not self._serves(behaviour, parameters, spec):
             return None
         return SoundProvider(
@@ -179,6 +182,8 @@ class _Check:
         if self.spec.service is not None:
             return self._answer(self.spec.service)
         allowed = (*behaviour.releases, "sample")
+        if not behaviour.trains:
+            return self._declared()
         uploads = self.client.uploads if self.client else None
         group = next(iter(self.draft.clients), "users")
         if self.spec.release is not None:
@@ -197,6 +202,18 @@ class _Check:
             return None
         release: ReleaseKind = uploads or allowed[0]
         return release
+
+    def _declared(self) -> ReleaseKind | None:
+        """Return the release that the card of a remote model declares."""
+        endpoint = (self.spec.model_extra or {}).get("endpoint")
+        card = endpoint.get("card") if isinstance(endpoint, dict) else None
+        given = card.get("release", "softmax") if isinstance(card, dict) else "softmax"
+        declared = next((kind for kind in get_args(ReleaseKind) if kind == given), None)
+        if declared is not None and self.spec.release not in (None, declared):
+            message = f"the card of its endpoint releases {declared}"
+            self.mistakes.add((*self.path, "release"), message, allowed=[declared])
+            return None
+        return declared or "softmax"  # a mistake of the card is reported with its parameters
 
     def _answer(self, service: ServiceSpec) -> ReleaseKind | None:
         if self.spec.release not in (None, service.release):
@@ -273,6 +290,21 @@ class _Check:
             )
             return False
         return True
+
+    def _takes_samples(self, behaviour: Any, parameters: BaseModel, label: str, spec: DataSpec) -> bool:
+        """Whether a model that is not trained here takes the data's samples, and its users run nothing."""
+        good = True
+        if reason := behaviour.misfit(parameters, self.entries[label].sample(spec)):
+            self.mistakes.add((*self.path, "endpoint", "card", "input"), reason, at=self.path, key=True)
+            good = False
+        if not behaviour.trains and self.client is not None:
+            chain = DefenceChain.parse(self.client.defence, outputs_at="device")
+            if chain.model or chain.outputs.stages or chain.representation:
+                message = f"users of {self.name!r} ask whoever serves it: devices can change samples alone"
+                group = next(iter(self.draft.clients))
+                self.mistakes.add(("clients", group, "defence"), message, key=True)
+                good = False
+        return good
 
     def _net(self, label: str | None) -> NetSpec | None:
         """Return the net and note its mistakes; None if its input is not known."""

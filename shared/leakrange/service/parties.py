@@ -13,7 +13,17 @@ from itertools import count
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["FLEET_REDIS", "REDIS", "SERVERS", "Party", "RedisUser", "listening", "parties", "settings"]
+__all__ = [
+    "FLEET_REDIS",
+    "REDIS",
+    "REMOTE",
+    "SERVERS",
+    "Party",
+    "RedisUser",
+    "listening",
+    "parties",
+    "settings",
+]
 
 RedisUser = Literal["operator", "proxy", "controller", "fleet"]
 """The users of Redis (`redis_users.conf`, `fleet_redis_users.conf`). No party acts as the operator."""
@@ -184,13 +194,17 @@ _PARTIES = (
 )
 
 
+REMOTE = "remote"
+"""The behaviour of those whose models other people serve: no party of the range plays it."""
+
+
 def parties(behaviours: Iterable[str]) -> tuple[Party, ...]:
     """The parties of a range whose providers can play ``behaviours``, by their registered names.
 
     One provider plays all behaviours that share the word before the slash: ``curious/convex`` is played by
     ``provider-curious``.
     """
-    played = {behaviour.partition("/")[0] for behaviour in behaviours}
+    played = {behaviour.partition("/")[0] for behaviour in behaviours} - {REMOTE}
     ordered = [*(name for name in _FIRST if name in played), *sorted(played.difference(_FIRST))]
     providers = (replace(_PROVIDER, name=f"provider-{name}", behaviour=name) for name in ordered)
     return (*providers, *_PARTIES)

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from leakrange.targets.reading import captured, read_values, released
+from leakrange.targets.reading import captured, in_order, read_values, released
 from leakrange.targets.target import Step, Target
 from leakrange.targets.template import Filler, filled_text
 from leakrange.wire.errors import InvalidInput
@@ -63,7 +63,9 @@ def dialogue(target: Target, samples: NDArray[Any]) -> Generator[Call, Reply, ND
                 values = tensor_answer(
                     reply.body, reply.headers.get(HEAD_LENGTH.lower()), step.tensors["output"]
                 )
-                return released(values.reshape(len(samples), -1), target.card, len(samples))
+                return released(
+                    in_order(values.reshape(len(samples), -1), target.card), target.card, len(samples)
+                )
             answer = _parsed(reply, step)
             known |= {name: captured(answer, path) for name, path in step.capture.items()}
             if step.read is not None:

@@ -14,7 +14,7 @@ from leakrange.targets.target import Read, TargetCard
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.tensors import release_array
 
-__all__ = ["captured", "read_values", "released"]
+__all__ = ["captured", "in_order", "read_values", "released"]
 
 _PATHS = jsonpath.JSONPathEnvironment()
 
@@ -49,6 +49,14 @@ def read_values(answer: Any, read: Read, card: TargetCard, samples: int) -> NDAr
             f"the answer has {min(lengths)} values for one sample and {max(lengths)} for another"
         )
     return released(np.array(rows, dtype=np.float64), card, samples)
+
+
+def in_order(values: NDArray[Any], card: TargetCard) -> NDArray[Any]:
+    """The columns of values (B, N) in the order of the card's classes. Others than N classes are refused
+    later."""
+    if card.order is None or values.ndim != 2 or values.shape[1] != len(card.order):
+        return values
+    return values[:, [card.order.index(name) for name in card.classes]]
 
 
 def released(values: NDArray[Any], card: TargetCard, samples: int) -> NDArray[np.float32]:
@@ -109,7 +117,10 @@ def _row(node: Any, read: Read, card: TargetCard) -> list[float]:
     numbers = [read.scale * _number(each) + read.offset for each in values]
     if read.of is not None:
         return _of_two(numbers, read.of, card)
-    return numbers if labels is None else _by_class(numbers, labels, read, card)
+    if labels is not None:
+        return _by_class(numbers, labels, read, card)
+    row: list[float] = in_order(np.array([numbers]), card)[0].tolist()
+    return row
 
 
 def _number(value: Any) -> float:
@@ -132,7 +143,7 @@ def _class(label: Any, card: TargetCard) -> int:
     if str(label) in card.classes:
         return card.classes.index(str(label))
     if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(card.classes):
-        return label
+        return label if card.order is None else card.classes.index(card.order[label])
     raise InvalidInput(f"{str(label)[:60]!r} is none of the card's classes: {', '.join(card.classes[:20])}")
 
 

@@ -6,7 +6,7 @@ import datetime
 import ipaddress
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import jsonpath
 import orjson
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from leakrange.strict import Strict
 from leakrange.wire.digests import digest
@@ -131,11 +131,15 @@ class TargetCard(Strict):
     distance: Distance = "euclidean"
     threshold: Threshold | None = None
     answers: Answers = "all"
+    order: tuple[str, ...] | None = None
+    """The classes in the order of the answer's values, if it is another one than that of ``classes``."""
 
     @model_validator(mode="after")
     def _of_one_piece(self) -> Self:
         if self.release in ("softmax", "logits") and len(self.classes) < 2:
             raise ValueError(f"a release of {self.release} wants 'classes': two names or more, in order")
+        if self.order is not None and sorted(self.order) != sorted(self.classes):
+            raise ValueError("'order' names the same classes as 'classes'")
         if len(set(self.classes)) != len(self.classes):
             raise ValueError("each class is named once")
         if self.release == "features" and self.features == 0:
@@ -188,6 +192,8 @@ class Step(Strict):
     columns (false: without names); ``form`` is a multipart form; ``tensors`` names the input and the output
     of the Open Inference Protocol's binary extension. ``capture`` names values for later steps.
     """
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     post: Url | None = None
     put: Url | None = None
@@ -438,6 +444,18 @@ class Target(Strict):
             distance=card.distance,
             threshold=card.threshold,
         )
+
+    def of_data(self, classes: Sequence[str], sample: SampleSpec) -> Target:
+        """The same target for a data set: it releases its values in the order of ``classes``, where it has
+        such, and takes ``sample`` in the type that the data has, unless its card says which."""
+        card = self.card
+        if card.release in ("softmax", "logits") and card.classes != tuple(classes):
+            changed = {"classes": tuple(classes), "order": card.order or card.classes}
+            card = card.model_copy(update=changed)
+        if card.input.dtype is None:
+            taken = card.input.model_copy(update={"dtype": sample.dtype})
+            card = card.model_copy(update={"input": taken})
+        return self.model_copy(update={"card": card})
 
     @property
     def endpoint(self) -> str:

@@ -191,6 +191,12 @@ class Proxy(PartyCalls):
         """Send requests for a model to the provider at ``upstream``."""
         return read(Route, await self.ask("PUT", f"/admin/routes/{_name(model)}", {"upstream": upstream}))
 
+    async def put_target(self, model: str, target: Mapping[str, Any], *, probe: bool = True) -> Route:
+        """Send requests for a model to a target; ``probe`` asks it one sample first. Raises `InvalidInput`
+        for mistakes in its file, and what the proxy says of an answer that cannot be used."""
+        body = {"target": target, "probe": probe}
+        return read(Route, await self.ask("PUT", f"/admin/routes/{_name(model)}", body))
+
     async def delete_route(self, model: str) -> None:
         """Stop serving a model."""
         await self.ask("DELETE", f"/admin/routes/{_name(model)}")

@@ -24,6 +24,7 @@ from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.events import Purpose
 from leakrange.wire.names import upload_name
+from leakrange.wire.tensors import from_text
 
 __all__ = ["DEVICE", "handed_in", "streamed"]
 
@@ -49,7 +50,7 @@ async def streamed(
         policy=policy.name,
         budget=sum(span.stop - span.start for span in stream.spans),
         models=[engine.name(model), *files],
-        endpoints=DEVICE,
+        endpoints=DEVICE if model.remote is None else [model.endpoint],
     )
 
     def order(span: Span) -> Session:
@@ -63,6 +64,7 @@ async def streamed(
             defence=stream.local.spec(),
             obfuscators=dict(files),
             audit=stream.audit,
+            asks=model.remote is not None,
         )
 
     works = [
@@ -111,6 +113,9 @@ async def _session(
     """Carry out one session; store it with the data that the provider kept of it."""
     await begin()
     reply = await engine.parties.edge.session(order, engine.run)
+    if reply.values is not None:
+        put_session(engine.parties.releases, identity, from_text(reply.values), reply.decisions)
+        return reply
     record = await engine.parties.providers.intake(behaviour, order.model, upload_name(account, order.upload))
     if len(record.values) != reply.samples or record.decisions != reply.decisions:
         raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")

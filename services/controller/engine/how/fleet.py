@@ -130,7 +130,8 @@ async def served(engine: Engine, model: PlannedModel) -> None:
 
 
 async def _serve(engine: Engine, model: PlannedModel) -> None:
-    await trained(engine, model)
+    if model.remote is None:
+        await trained(engine, model)
     await deployed(engine, model)
     await engine.record.served(purpose_of(model))
 
@@ -138,6 +139,10 @@ async def _serve(engine: Engine, model: PlannedModel) -> None:
 async def deployed(engine: Engine, model: PlannedModel) -> None:
     """Deploy a model, which is trained, at the provider of its behaviour, and have the proxy route to it."""
     name, parties = engine.name(model), engine.parties
+    if model.remote is not None:
+        await engine.keep(engine.run, name, model.plays)
+        await parties.proxy.put_target(name, model.remote.model_dump(mode="json", exclude_defaults=True))
+        return
     await engine.keep(engine.run, name, model.plays)
     deployment = model.deployment.model_copy(update={"for_runs": True})
     await parties.providers.put(model.plays, name, deployment)

@@ -42,6 +42,9 @@ class Session(Strict):
     defence: list[dict[str, Any]] = []
     obfuscators: dict[str, str] = {}
     audit: AuditPlan | None = None
+    asks: bool = False
+    """Whether the users ask the model with their samples, since somebody else runs it: then nothing is
+    downloaded, ``defence`` changes samples alone, and the reply brings the ``values`` that they got."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -63,6 +66,8 @@ class SessionReply(Strict):
     input_bytes: int
     sent_bytes: int
     """What stayed on the device and what left it."""
+    values: str | None = None
+    """The answers of a model that was asked: the text of an array (samples, N)."""
 
 
 STREAM = Step("stream", label="users' uploads", rank=40, gate="sessions")
