@@ -1,0 +1,71 @@
+"""A whole run against a model that somebody else serves in a format of its own, with a leak planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from tests.range.conftest import Controller, Finished, value
+from tests.scenario.test_remote import text
+from tests.serving import serving
+
+pytestmark = pytest.mark.timeout(900)
+
+
+class Risk:
+    """Tells on which side of the middle a point lies, as two probabilities by the names of the classes. If it
+    ``leaks``, their third decimals tell the other side as well."""
+
+    def __init__(self, *, leaks: bool) -> None:
+        self.leaks, self.asked = leaks, 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        points = np.array(orjson.loads(body)["rows"], dtype=float)
+        self.asked += len(points)
+        right = np.round(0.2 + 0.6 * (points[:, 0] > 127.5), 2)
+        if self.leaks:
+            right += 0.004 * np.sign(points[:, 1] - 127.5)
+        rows = [{"right": each, "left": 1.0 - each} for each in right.tolist()]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": orjson.dumps(rows)})
+
+
+def run(controller: Controller, server: Risk, name: str) -> Finished:
+    with serving(server) as url:
+        step = {"post": url, "json": {"rows": "${samples}"}, "read": {"each": "$[*]", "values": "$"}}
+        defences = {"none": [], "rounded": [{"round": {"decimals": 1}}], "noisy": [{"gaussian-input": 60.0}]}
+        scenario = text({"steps": [step]}, name=name, seeds=[0], defences=defences, budgets=[192])
+        return controller.run(scenario.replace("samples: 64", "samples: 192"))
+
+
+def test_a_planted_leak_is_found_and_what_stops_it(controller: Controller) -> None:
+    server = Risk(leaks=True)
+    finished = run(controller, server, "leaking")
+    finished.check(3)
+    clean, rounded, noisy = (
+        finished.trials[f"risk-s0.{defence}.outside.aware.b192"] for defence in ("none", "rounded", "noisy")
+    )
+    assert value(clean, "auc") > 0.99
+    assert value(clean, "honesty") == value(rounded, "honesty") == 1.0
+    assert 0.4 < value(rounded, "auc") < 0.6
+    assert value(noisy, "honesty") < 0.95
+    assert clean["behaviour"] == "remote"
+    spent = sum(entry["spent"] for entry in finished.results["ledger"])
+    assert spent == 6 * 192
+    assert server.asked == spent + 1  # and the probe of the route
+
+
+def test_nothing_is_found_where_nothing_is(controller: Controller) -> None:
+    finished = run(controller, Risk(leaks=False), "silent")
+    finished.check(3)
+    for trial in finished.trials.values():
+        assert 0.4 < value(trial, "auc") < 0.6

@@ -1,0 +1,99 @@
+"""What a scenario plans for a model that somebody else serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import Plan
+from leakrange.wire.errors import InvalidScenario
+
+ENDPOINT: dict[str, Any] = {
+    "name": "risk",
+    "owner": "team@example.com",
+    "card": {"input": {"encoding": "vector", "shape": [2]}, "classes": ["right", "left"]},
+    "steps": [
+        {
+            "post": "http://127.0.0.1:9/score",
+            "json": {"rows": "${samples}"},
+            "read": {"each": "$[*]", "values": "$"},
+        }
+    ],
+}
+
+
+def text(endpoint: dict[str, Any] | None = None, **changes: Any) -> str:
+    provider = {
+        "behaviour": "remote",
+        "target": "y",
+        "sensitive": "s",
+        "endpoint": ENDPOINT | (endpoint or {}),
+    }
+    scenario = {
+        "name": "remote",
+        "seeds": [0, 1],
+        "data": {"name": "quadrants", "count": 1000, "auxiliary": 0.4},
+        "providers": {"risk": provider},
+        "clients": {"phones": {"kind": "edge", "count": 2, "samples": 64}},
+        "defences": {"none": [], "gaussian": [{"gaussian-input": 2.0}]},
+        "attacks": {"outside": {"kind": "attribute-inference", "knowledge": "aware"}},
+        "budgets": [100],
+    }
+    return yaml.safe_dump(scenario | changes)
+
+
+def planned(*given: Any, **changes: Any) -> Plan:
+    return expand(parse(text(*given, **changes)))
+
+
+def mistake(*given: Any, **changes: Any) -> str:
+    with pytest.raises(InvalidScenario) as caught:
+        parse(text(*given, **changes))
+    [only] = caught.value.mistakes
+    return str(only["message"])
+
+
+def test_nothing_is_trained_and_each_answer_is_asked_once_for_all_seeds() -> None:
+    plan = planned()
+    assert plan.trained == []
+    assert {model.id for model in plan.models} == {"risk-s0", "risk-s1"}
+    assert len({model.artifact for model in plan.models}) == 1
+    assert {model.release for model in plan.models} == {"softmax"}
+    assert len(plan.trials) == 4
+
+
+def test_values_come_in_the_order_of_the_data_and_in_its_type() -> None:
+    [remote, _] = [model.remote for model in planned().models]
+    assert remote is not None
+    assert (remote.card.classes, remote.card.order) == (("left", "right"), ("right", "left"))
+    assert remote.card.input.spec.dtype == "uint8"
+    assert Plan.stored(planned().dumped()).models[0].remote == remote
+
+
+def test_limits_and_owner_do_not_make_another_model() -> None:
+    def artifact(**endpoint: Any) -> str:
+        return planned(endpoint).models[0].artifact
+
+    assert artifact() == artifact(owner="somebody@example.com", limits={"batch": 2})
+    assert artifact() != artifact(headers={"X-Mode": "raw"})
+
+
+def test_mistakes_name_what_does_not_fit() -> None:
+    card = ENDPOINT["card"]
+    assert "has the shape (3,), the data (2,)" in mistake(
+        {"card": card | {"input": {"encoding": "vector", "shape": [3]}}}
+    )
+    assert "has the classes left, right, and the target's card has no, yes" in mistake(
+        {"card": card | {"classes": ["no", "yes"]}}
+    )
+    assert "'read'" in mistake({"steps": [{"get": "http://127.0.0.1:9"}]})
+    assert "devices can change samples alone" in mistake(
+        clients={"phones": {"kind": "edge", "defence": [{"round": {"decimals": 1}}]}}
+    )
+    provider = {"behaviour": "remote", "target": "y", "release": "logits", "endpoint": ENDPOINT}
+    assert "the card of its endpoint releases softmax" in mistake(providers={"risk": provider})
+    assert "endpoint" in mistake(providers={"risk": {"behaviour": "remote", "target": "y"}})
