@@ -204,7 +204,7 @@ def edge_routes(
         metrics.enrolled.set(len(enrolments))
         return app.reply()
 
-    @router.post("/sessions", dependencies=operator)
+    @router.post("/sessions", dependencies=operator, response_model_exclude_none=True)
     async def play(order: Session) -> SessionReply:
         """Let the simulated users of a span use the app once. The reply holds their true labels."""
         reply = await sessions.play(order)

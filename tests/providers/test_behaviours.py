@@ -23,6 +23,7 @@ def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
         "curious/regularized",
         "honest",
         "honest/margin",
+        "remote",
         "vicious",
     ]
     for behaviour in behaviours.values():
