@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
+import yaml
 
 from leakrange.clients.cli.console import print_json
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidScenario
 
-__all__ = ["mistakes_named", "read_file", "settings_of", "write_file"]
+__all__ = ["mistakes_named", "read_file", "read_scenario", "settings_of", "write_file"]
 
 
 def read_file(path: Path) -> bytes:
@@ -23,6 +25,48 @@ def read_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise CliError(f"{path}: {error.strerror}", code=Exit.USAGE) from error
+
+
+def read_scenario(path: Path) -> bytes:
+    """Return the file of a scenario, with the content of each target's file in the place of its name, on the
+    same line: so mistakes are still told by their lines. Raises `CliError` for a file that is not there.
+
+    A text that is no scenario is returned as it is, for its reader to say what is wrong.
+    """
+    content = read_file(path)
+    if b"endpoint" not in content:
+        return content
+    try:
+        text = content.decode()
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (UnicodeDecodeError, yaml.YAMLError):
+        return content
+    for node in reversed(list(_endpoints(root))):
+        target = path.parent / node.value
+        mark = node.start_mark
+        try:
+            given = yaml.safe_load(target.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            place = f"{path}:{mark.line + 1}:{mark.column + 1}"
+            raise CliError(
+                f"{place}: the target {target} cannot be read: {error}", code=Exit.USAGE
+            ) from error
+        text = text[: mark.index] + json.dumps(given, default=str) + text[node.end_mark.index :]
+    return text.encode()
+
+
+def _endpoints(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
+    """The values of ``endpoint`` of all providers that name a file."""
+    for provider in _members(_members(root).get("providers")).values():
+        value = _members(provider).get("endpoint")
+        if isinstance(value, yaml.ScalarNode) and value.tag == "tag:yaml.org,2002:str":
+            yield value
+
+
+def _members(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
 
 
 def write_file(path: Path, text: str) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from leakrange.clients.cli.embedded.ports import check_base, names
 from leakrange.clients.cli.exits import CliError
 from tests.embedded import EmbeddedRange, leakrange
+from tests.scenario import test_remote as remote
 
 MISTAKEN = """\
 name: five mistakes
@@ -110,6 +112,29 @@ def test_data_list_needs_no_range_and_says_why_a_set_is_not_there() -> None:
     assert "LEAKRANGE_DATA" in sets["utkface"]["unavailable"]
     table = leakrange("data", "list").stdout
     assert all(name in table for name in sets)
+
+
+def test_a_scenario_may_name_the_file_of_a_target(tmp_path: Path) -> None:
+    """Its content stands on the line of the name: mistakes below are told by their own lines."""
+    endpoint = remote.ENDPOINT | {"headers": {"X-Key": "${RISK_KEY}"}}
+    (tmp_path / "risk.yaml").write_text(yaml.safe_dump(endpoint))
+    lines = [
+        "name: named",
+        "data: {name: quadrants, count: 1000, auxiliary: 0.4}",
+        "providers:",
+        "  risk: {behaviour: remote, target: y, sensitive: s, endpoint: risk.yaml}",
+        "attacks: {outside: {kind: attribute-inference, knowledge: aware}}",
+        "budgets: [100]",
+    ]
+    file = tmp_path / "scenario.yaml"
+    file.write_text("\n".join(lines))
+    assert "named, 0 models to train, 3 trials" in leakrange("scenario", "check", str(file)).stderr
+    file.write_text("\n".join([*lines, "seeds: nonsense"]))
+    assert f"{file}:7:8: seeds" in leakrange("scenario", "check", str(file)).stderr
+    file.write_text("\n".join(lines).replace("risk.yaml", "other.yaml"))
+    missing = leakrange("scenario", "check", str(file))
+    assert missing.returncode == 2
+    assert f"{file}:4:64: the target {tmp_path / 'other.yaml'} cannot be read" in missing.stderr
 
 
 def test_scenario_check_points_at_every_mistake(mistaken: Path) -> None:

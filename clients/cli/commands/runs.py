@@ -11,7 +11,7 @@ import typer
 from leakrange.client import Range
 from leakrange.clients.cli.console import note, open_page, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.files import mistakes_named, read_file, write_file
+from leakrange.clients.cli.files import mistakes_named, read_scenario, write_file
 from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
 from leakrange.clients.cli.progress import watch
 from leakrange.wire.runs import Accepted
@@ -55,7 +55,7 @@ def accepted(place: Range, scenario: Path, as_json: bool, *, load: bool = False)
     """Return the controller's answer to an accepted scenario. Ends with the scenario's mistakes if it is
     refused."""
     with mistakes_named(scenario, as_json=as_json):
-        return place.runs.start(read_file(scenario), load=load)
+        return place.runs.start(read_scenario(scenario), load=load)
 
 
 def follow(

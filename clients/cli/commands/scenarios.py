@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from leakrange.clients.cli.console import note, print_json
-from leakrange.clients.cli.files import mistakes_named, read_file
+from leakrange.clients.cli.files import mistakes_named, read_scenario
 from leakrange.clients.cli.options import AsJson
 
 __all__ = ["federation", "scenario"]
@@ -33,9 +33,9 @@ def check(
     from leakrange.scenario.unread import unread_decoders
 
     with mistakes_named(file, as_json=as_json):
-        checked = parse(read_file(file))
+        checked = parse(read_scenario(file))
         plan = expand(checked)
-    counts = {"trials": len(plan.trials), "models": len(plan.models)}
+    counts = {"trials": len(plan.trials), "models": sum(model.remote is None for model in plan.models)}
     warnings = unread_decoders(trial.result for trial in plan.trials)
     if as_json:
         print_json({"valid": True, "name": checked.name, **counts, "warnings": warnings})
@@ -69,5 +69,5 @@ def recipes(
     from leakrange.scenario.matrix import expand
 
     with mistakes_named(file):
-        plan = expand(parse(read_file(file)))
+        plan = expand(parse(read_scenario(file)))
     print_json([each.recipe for each in plan.obfuscators if is_federated(each.recipe)])
