@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import numpy as np
 import orjson
 import pytest
 
-from tests.range.conftest import Controller, Finished, value
+from tests.embedded import EmbeddedRange
+from tests.range.conftest import Controller, Finished, scenario, value
 from tests.scenario.test_remote import text
 from tests.serving import serving
 
@@ -43,8 +45,8 @@ def run(controller: Controller, server: Risk, name: str) -> Finished:
     with serving(server) as url:
         step = {"post": url, "json": {"rows": "${samples}"}, "read": {"each": "$[*]", "values": "$"}}
         defences = {"none": [], "rounded": [{"round": {"decimals": 1}}], "noisy": [{"gaussian-input": 60.0}]}
-        scenario = text({"steps": [step]}, name=name, seeds=[0], defences=defences, budgets=[192])
-        return controller.run(scenario.replace("samples: 64", "samples: 192"))
+        asked = text({"steps": [step]}, name=name, seeds=[0], defences=defences, budgets=[192])
+        return controller.run(asked.replace("samples: 64", "samples: 192"))
 
 
 def test_a_planted_leak_is_found_and_what_stops_it(controller: Controller) -> None:
@@ -62,6 +64,13 @@ def test_a_planted_leak_is_found_and_what_stops_it(controller: Controller) -> No
     spent = sum(entry["spent"] for entry in finished.results["ledger"])
     assert spent == 6 * 192
     assert server.asked == spent + 1  # and the probe of the route
+    for page in (
+        f"/runs/{finished.id}",
+        f"/runs/{finished.id}/board",
+        f"/v1/runs/{finished.id}/report",
+        "/models",
+    ):
+        assert controller.ask("GET", page).text
 
 
 def test_nothing_is_found_where_nothing_is(controller: Controller) -> None:
@@ -69,3 +78,40 @@ def test_nothing_is_found_where_nothing_is(controller: Controller) -> None:
     finished.check(3)
     for trial in finished.trials.values():
         assert 0.4 < value(trial, "auc") < 0.6
+
+
+@pytest.mark.parametrize("preset", ["open-inference", "open-inference-binary"])
+def test_a_model_of_ours_has_the_same_figures_where_it_is_somebody_elses(
+    controller: Controller, first: Finished, embedded_range: EmbeddedRange, preset: str
+) -> None:
+    """The honest model of the first run, asked by the Open Inference Protocol behind the same proxy."""
+    url = embedded_range.record.url("provider-honest")
+    served = httpx.get(f"{url}/v1/models", timeout=30).json()["models"]
+    [name] = [card["name"] for card in served if card["name"].startswith("digits-parity-logits")]
+    card = {
+        "input": {"encoding": "picture", "shape": [16, 16, 1]},
+        "classes": ["even", "odd"],
+        "release": "logits",
+    }
+    endpoint = {
+        "name": "ours",
+        "owner": "team@example.com",
+        "card": card,
+        "preset": preset,
+        "url": url,
+        "model": name,
+        "options": {"output": "logits"},
+        "limits": {"batch": 20, "concurrency": 3},
+    }
+    remote = {"behaviour": "remote", "target": "parity", "sensitive": "large", "endpoint": endpoint}
+    attacks = {"outside": {"kind": "attribute-inference", "knowledge": "aware"}}
+    theirs = controller.run(scenario(preset, providers={"remote": remote}, attacks=attacks))
+    [trial] = theirs.trials.values()
+    ours = first.trials["honest-s0.none.outside.aware.b192"]
+    assert (trial["victims"], trial["spent"]) == (ours["victims"], ours["spent"])
+    assert value(trial, "honesty") == value(ours, "honesty")
+    for figure in (
+        "auc",
+        "curiosity",
+    ):  # the device's arithmetic differs from the provider's in the last bits
+        assert value(trial, figure) == pytest.approx(value(ours, figure), abs=0.01)
