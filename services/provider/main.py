@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
+from leakrange.service.open_inference import documented_inference
 from leakrange.service.workers import this_worker
 from leakrange.services.provider.data_path import DataPath
 from leakrange.services.provider.decoding import DecodingProcess
@@ -63,5 +64,6 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     )
     app.include_router(native_routes(models))
     app.include_router(documented_routes())
+    app.include_router(documented_inference())
     app.include_router(operator_routes(settings.operator_key, models, intake))
     return DataPath(app, settings, models, intake, app.state.requests)

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from leakrange.service.app import create_app
 from leakrange.service.bodies import SMALL_BODY
+from leakrange.service.open_inference import documented_inference
 from leakrange.services.proxy.accounts import AccountStore
 from leakrange.services.proxy.admin import router
 from leakrange.services.proxy.budgeting import Budgeting
@@ -22,7 +23,7 @@ from leakrange.services.proxy.free import Free
 from leakrange.services.proxy.ledger import BudgetLedger
 from leakrange.services.proxy.limit_store import LimitStore
 from leakrange.services.proxy.metrics import Metrics
-from leakrange.services.proxy.openapi import described
+from leakrange.services.proxy.openapi import KEY, described
 from leakrange.services.proxy.pipe import Pipe
 from leakrange.services.proxy.policies import PolicyStore
 from leakrange.services.proxy.redis_client import connect, redis_errors
@@ -87,6 +88,7 @@ def proxy(settings: ProxySettings) -> DataPath:
     app.state.limits = LimitStore(redis, configuration)
     app.include_router(router)
     app.include_router(described())
+    app.include_router(documented_inference(), dependencies=[KEY])
     # In front of the application, not inside: the data path pays for nothing of the framework.
     return DataPath(
         app,

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
+from typing import Any
+
+from fastapi import APIRouter
 
 from leakrange.service.exchange import CompleteAnswer, MethodNotAllowed, Request
 from leakrange.wire.endpoints import RELEASES, endpoint_of
 from leakrange.wire.errors import NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.open_inference import model_metadata, server_metadata
+from leakrange.wire.openapi import INFER, MODEL
 from leakrange.wire.schemas import ModelCard
 
-__all__ = ["OpenInference"]
+__all__ = ["OpenInference", "documented_inference"]
 
 
 class OpenInference(ABC):
@@ -81,6 +85,34 @@ class OpenInference(ABC):
                 hint=f"POST /v1/models/{model}/{endpoint}",
             )
         return card, endpoint
+
+
+def documented_inference() -> APIRouter:
+    """The protocol's routes for the OpenAPI document; `OpenInference` answers before the framework."""
+    router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
+
+    async def answered_before() -> None:
+        raise NotImplementedError("`OpenInference` answers before the framework")
+
+    def add(path: str, summary: str, model: Any, *, body: Any = None, named: bool = True) -> None:
+        extra = {"parameters": [MODEL] if named else []} | ({} if body is None else {"requestBody": body})
+        router.add_api_route(
+            path,
+            answered_before,
+            methods=["GET" if body is None else "POST"],
+            summary=summary,
+            name=summary,
+            response_model=model,
+            openapi_extra=extra,
+        )
+
+    add("", "The server", dict[str, Any], named=False)
+    add("/health/live", "Whether the process lives", dict[str, bool], named=False)
+    add("/health/ready", "Whether the server can answer", dict[str, bool], named=False)
+    add("/models/{model}", "The input and the output of a model", dict[str, Any])
+    add("/models/{model}/ready", "Whether a model can answer", dict[str, bool])
+    add("/models/{model}/infer", "The release that a model declares", dict[str, Any], body=INFER)
+    return router
 
 
 def _allow(request: Request, method: str) -> None:

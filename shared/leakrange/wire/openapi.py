@@ -11,7 +11,7 @@ from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
-__all__ = ["AGAINST", "BINARY", "KIND", "MODEL", "PERSON", "sample_body", "upload_body"]
+__all__ = ["AGAINST", "BINARY", "INFER", "KIND", "MODEL", "PERSON", "sample_body", "upload_body"]
 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 MODEL = {
@@ -33,6 +33,40 @@ KIND = {
     "description": "The release kind of an npy body",
     "schema": {"enum": list(UPLOADED)},
 }
+_NAMED = {"type": "object", "required": ["name"], "additionalProperties": False}
+_TENSOR = {
+    "name": {"type": "string"},
+    "shape": {"type": "array", "items": {"type": "integer"}},
+    "datatype": {"type": "string"},
+    "data": {"type": "array", "items": {}},
+    "parameters": {"type": "object", "properties": {"binary_data_size": {"type": "integer"}}},
+}
+_ASKED = {
+    "name": {"type": "string"},
+    "parameters": {"type": "object", "properties": {"binary_data": {"type": "boolean"}}},
+}
+INFER: dict[str, Any] = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {
+                "type": "object",
+                "required": ["inputs"],
+                "additionalProperties": False,
+                "properties": {
+                    "id": {"type": "string", "maxLength": 200},
+                    "inputs": {"type": "array", "maxItems": 1, "items": _NAMED | {"properties": _TENSOR}},
+                    "outputs": {"type": "array", "maxItems": 1, "items": _NAMED | {"properties": _ASKED}},
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"binary_data_output": {"type": "boolean"}},
+                    },
+                },
+            }
+        },
+    },
+}
+"""A request of the Open Inference Protocol."""
 LIST = {"type": "array", "items": {"type": "array", "items": {}}}
 
 
