@@ -35,6 +35,8 @@ PARTS_SECONDS = 3600
 TRIES = 4
 """Attempts of a request whose answer was lost, or that a server failed to answer."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+ONE_COMPLAINT = 0.2
+"""Seconds within which a target that asks for patience again means the same requests."""
 
 
 class TargetSpent(BudgetExhausted):
@@ -183,8 +185,10 @@ class Targets:
                 pace.faster()
                 return reply
             if _throttled(target, status, reply.body):
-                pace.slower(pause if after is None else after)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pace.slower(after or 0.0)
+                if after is None:  # nobody says how long: this request waits, and the others are fewer
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
                 continue
             if status == 401 and tries == 0 and self._credentials.forget(target):
                 tries += 1  # the token may have been withdrawn
@@ -255,7 +259,7 @@ class _Pace:
 
     def __init__(self, most: int) -> None:
         self._most, self._window, self._under_way = float(most), float(most), 0
-        self._until = 0.0
+        self._until = self._halved = 0.0
         self._changed = asyncio.Condition()
 
     async def __aenter__(self) -> None:
@@ -274,8 +278,8 @@ class _Pace:
     def slower(self, seconds: float) -> None:
         """Halve the window, and have all requests wait for so long."""
         now = time.monotonic()
-        if now >= self._until:  # those that were under way together are one complaint
-            self._window = max(1.0, self._window / 2)
+        if now >= self._halved + ONE_COMPLAINT:
+            self._window, self._halved = max(1.0, self._window / 2), now
         self._until = max(self._until, now + seconds)
 
     async def patience(self) -> None:
