@@ -15,15 +15,23 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from leakrange.services.proxy.credentials import Credentials
 from leakrange.services.proxy.metrics import Metrics
 from leakrange.services.proxy.pipe import Pipe
 from leakrange.services.proxy.redis_client import PREFIX, redis_errors
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.services.proxy.settings import ProxySettings
+from leakrange.targets.credentials import Credentials
 from leakrange.targets.dialogue import Call, Refused, Reply, dialogue
+from leakrange.targets.sending import send
 from leakrange.targets.target import Target
-from leakrange.wire.errors import BudgetExhausted, Forbidden, InFlight, InvalidInput, LeakrangeError
+from leakrange.wire.errors import (
+    BudgetExhausted,
+    Forbidden,
+    InFlight,
+    InvalidInput,
+    LeakrangeError,
+    UpstreamFailed,
+)
 from leakrange.wire.tensors import encode_npy, npy_view
 
 __all__ = ["TargetCounts", "TargetFailed", "TargetSpent", "Targets"]
@@ -224,28 +232,14 @@ class Targets:
 
     async def _sent(self, target: Target, call: Call) -> tuple[int, Reply, float | None]:
         try:
-            headers = await self._credentials.headers(self._session, target, call)
-            context = self._credentials.tls(target)
+            status, reply, _ = await send(
+                self._session, self._credentials, target, call, most=self._settings.max_answer
+            )
         except InvalidInput as error:
             raise self._failure("secret", error.detail, error.hint) from error
-        timeout = aiohttp.ClientTimeout(total=target.limits.timeout, sock_connect=5.0)
-        request = self._session.request(
-            call.method,
-            call.url,
-            headers=headers,
-            data=call.body,
-            allow_redirects=False,
-            timeout=timeout,
-            ssl=context,
-        )
-        async with request as response:
-            body = await response.content.read(self._settings.max_answer)
-            if not response.content.at_eof():
-                raise self._failure(
-                    "size", f"{call.url} answers with more than {self._settings.max_answer} bytes"
-                )
-            named = {name.lower(): value for name, value in response.headers.items()}
-            return response.status, Reply(named, body), _seconds(named.get("retry-after"))
+        except UpstreamFailed as error:
+            raise self._failure("size", error.detail) from error
+        return status, reply, _seconds(reply.headers.get("retry-after"))
 
     def _failure(self, reason: str, detail: str, hint: str | None = None) -> TargetFailed:
         self._metrics.upstream_failures.add(reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import itertools
+import math
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,13 +29,16 @@ CARD = {
 
 class Foreign:
     """A server that answers ``{"images": [...]}`` by ``{"rows": [{"p": [...]}, ...]}``, for the same net as
-    the stub provider. ``faults`` may give a status and headers instead, or "cut" the connection."""
+    the stub provider. ``faults`` may give a status and headers instead, or "cut" the connection. The answer
+    repeats the header that ``echoes`` names, and comes in so many ``pieces``."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.faults: Iterator[tuple[int, dict[str, str]] | str | None] = itertools.repeat(None)
         self.answered = 0
+        self.echoes: str | None = None
+        self.pieces = 1
         self.at_once = self.most_at_once = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -56,11 +60,19 @@ class Foreign:
         status, headers = fault if isinstance(fault, tuple) else (200, {})
         images = np.array(orjson.loads(body)["images"], np.uint8)
         rows = [{"p": row.tolist()} for row in clean("softmax", images)]
-        content = orjson.dumps({"rows": rows}) if status == 200 else b'{"message": "ThrottlingException"}'
+        echo = {} if self.echoes is None else {"echo": self.headers[-1][self.echoes]}
+        content = (
+            orjson.dumps({"rows": rows, **echo}) if status == 200 else b'{"message": "ThrottlingException"}'
+        )
         self.answered += len(images) if status == 200 else 0
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": status, "headers": raw})
-        await send({"type": "http.response.body", "body": content})
+        for start in range(0, len(content), size := math.ceil(len(content) / self.pieces)):
+            await asyncio.sleep(0 if start == 0 else 0.02)
+            more = start + size < len(content)
+            await send(
+                {"type": "http.response.body", "body": content[start : start + size], "more_body": more}
+            )
 
 
 @pytest.fixture
@@ -110,6 +122,18 @@ def test_a_target_answers_as_a_provider_does(live: Range, foreign: tuple[Foreign
     assert (card["classes"], card["releases"], card["sha256"]) == (CARD["classes"], ["softmax"], "")
     problem(ask(live, key, images), 429, "budget-exhausted")
     assert live.admin("GET", "/routes/risk")["asked"] == {"sent": 15, "answered": 15, "requests": 7}
+
+
+def test_an_answer_in_pieces_is_read_to_its_end_and_no_further_than_allowed(
+    another: Callable[..., Range], live: Range, foreign: tuple[Foreign, str]
+) -> None:
+    server, url = foreign
+    server.pieces = 3
+    routed(live, url)
+    key, images = live.key(20), pictures(2)
+    assert values(ask(live, key, images)).tolist() == clean("softmax", images).tolist()
+    answer = another(max_answer=100).admin("PUT", "/routes/risk", {"target": target(url)}, status=502)
+    assert "answers with more than 100 bytes" in answer["detail"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from leakrange.targets.template import Filler, filled_text
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
 
-__all__ = ["Call", "Refused", "Reply", "dialogue", "with_secrets"]
+__all__ = ["Call", "Refused", "Reply", "dialogue", "probe_of", "with_secrets"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,13 @@ class Refused(InvalidInput):
     in its file."""
 
     slug, title = "target-unusable", "The target's answer does not fit its file"
+
+
+def probe_of(target: Target) -> NDArray[Any]:
+    """The one sample (1, *shape) by which a target is tried, all zeros; where it compares, a pair of them."""
+    spec = target.card.input.spec
+    pair = (2,) if target.card.release == "score" else ()
+    return np.zeros((1, *pair, *spec.shape), spec.dtype)
 
 
 def dialogue(target: Target, samples: NDArray[Any]) -> Generator[Call, Reply, NDArray[np.float32]]:

@@ -1,0 +1,50 @@
+"""One request to a target over a connection: with its credentials, following nothing, and bounded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import aiohttp
+
+from leakrange.targets.credentials import Credentials
+from leakrange.targets.dialogue import Call, Reply
+from leakrange.targets.target import Target
+from leakrange.wire.errors import UpstreamFailed
+
+__all__ = ["Sent", "send"]
+
+
+class Sent(NamedTuple):
+    """The answer to a request, whatever its status, and the headers that were sent, secrets included."""
+
+    status: int
+    reply: Reply
+    headers: dict[str, str]
+
+
+async def send(
+    session: aiohttp.ClientSession, credentials: Credentials, target: Target, call: Call, *, most: int
+) -> Sent:
+    """Send one request, and read at most ``most`` bytes of its answer.
+
+    Raises `InvalidInput` for credentials that are missing or refused, `UpstreamFailed` for a longer answer,
+    and what aiohttp raises for a connection.
+    """
+    headers = await credentials.headers(session, target, call)
+    request = session.request(
+        call.method,
+        call.url,
+        headers=headers,
+        data=call.body,
+        allow_redirects=False,
+        timeout=aiohttp.ClientTimeout(total=target.limits.timeout, sock_connect=5.0),
+        ssl=credentials.tls(target),
+    )
+    async with request as response:
+        body = bytearray()
+        while piece := await response.content.read(most + 1 - len(body)):
+            body += piece
+            if len(body) > most:
+                raise UpstreamFailed(f"{call.url} answers with more than {most} bytes")
+        named = {name.lower(): value for name, value in response.headers.items()}
+        return Sent(response.status, Reply(named, bytes(body)), headers)
