@@ -13,6 +13,8 @@ from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
 from leakrange.clients.cli.commands.load import load
 from leakrange.clients.cli.commands.reproduce import reproduce
+from leakrange.clients.cli.commands.target import target
+from leakrange.clients.cli.commands.targets import targets
 from leakrange.clients.cli.commands.trace import trace
 from leakrange.clients.cli.console import problem, say
 from leakrange.clients.cli.exits import CliError, Exit, refusal, told
@@ -49,6 +51,8 @@ app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(limits.limits, name="limits")
+app.add_typer(target, name="target")
+app.add_typer(targets, name="targets")
 app.add_typer(audit, name="audit")
 app.add_typer(scenarios.federation, name="federation")
 app.command()(reproduce)

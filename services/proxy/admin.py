@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.defences.output import Chain
@@ -15,6 +14,7 @@ from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable, Ta
 from leakrange.services.proxy.admin_shadows import router as shadows
 from leakrange.services.proxy.openapi import KEY
 from leakrange.services.proxy.snapshot import Base, Binding
+from leakrange.targets.dialogue import probe_of
 from leakrange.targets.target import Target, target_of
 from leakrange.wire.administration import (
     Account,
@@ -133,9 +133,7 @@ async def put_route(model: Name, body: RouteBody, store: PolicyTable, targets: T
     base: Base = str(body.upstream).rstrip("/") if body.target is None else target_of(body.target)
     tried = None
     if isinstance(base, Target) and body.probe:
-        spec = base.card.input.spec
-        pair = (2,) if base.card.release == "score" else ()
-        tried = await targets.release(base, np.zeros((1, *pair, *spec.shape), spec.dtype), None)
+        tried = await targets.release(base, probe_of(base), None)
     await store.put_route(model, base)
     route = _route(model, base)
     return route if tried is None else route.model_copy(update={"tried": tried[0].tolist()})

@@ -69,6 +69,8 @@ class PolicyTable(_Part):
     """Create or replace a policy."""
     all = _waiting(Proxy.policies)
     """All policies."""
+    get = _waiting(Proxy.policy)
+    """One policy."""
     delete = _waiting(Proxy.delete_policy)
     """Delete a policy that is bound nowhere."""
     bindings = _waiting(Proxy.bindings)
@@ -90,6 +92,10 @@ class RouteTable(_Part):
 
     put = _waiting(Proxy.put_route)
     """Send requests for a model to a provider."""
+    put_target = _waiting(Proxy.put_target)
+    """Send requests for a model to a target: a model that somebody else serves."""
+    get = _waiting(Proxy.route)
+    """One route; of a target, with what it was asked."""
     all = _waiting(Proxy.routes)
     """All routes."""
     delete = _waiting(Proxy.delete_route)

@@ -134,6 +134,10 @@ class Proxy(PartyCalls):
         """All policies."""
         return read(Policies, await self.ask("GET", "/admin/policies")).policies
 
+    async def policy(self, name: str) -> Policy:
+        """Return one policy."""
+        return read(Policy, await self.ask("GET", f"/admin/policies/{_name(name)}"))
+
     async def put_policy(self, name: str, chain: Sequence[Any]) -> Policy:
         """Create or replace a policy: a chain of output defences, e.g. ``[{"round": {"decimals": 1}},
         "argmax"]``."""
