@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from leakrange.clients.cli.commands.target_new import new
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.options import AsJson
 from leakrange.clients.cli.target_files import TargetFile, read_file_of, release_rows
@@ -13,6 +14,9 @@ __all__ = ["target"]
 target = typer.Typer(
     help="The file of a model that somebody else serves. Needs no range.", no_args_is_help=True
 )
+
+
+target.command("new")(new)
 
 
 @target.command("check")

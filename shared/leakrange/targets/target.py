@@ -27,6 +27,7 @@ from leakrange.wire.schemas import MAX_BATCH, Distance, ModelCard, Name, Service
 __all__ = [
     "ONE_BY_ONE",
     "PLACEHOLDERS",
+    "SECRET_NAME",
     "Answers",
     "Authentication",
     "Certificate",
@@ -55,7 +56,8 @@ PLACEHOLDERS = ONE_BY_ONE | {
 """What a template may hold in the place of samples."""
 _NAMED = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-_SECRET_HEADER = re.compile(r"authorization|api[-_]?key|token|secret|cookie|password", re.IGNORECASE)
+SECRET_NAME = re.compile(r"authorization|api[-_]?key|token|secret|cookie|password", re.IGNORECASE)
+"""What the name of a header tells of a secret in it."""
 _PATHS = jsonpath.JSONPathEnvironment()
 
 
@@ -234,7 +236,7 @@ class Step(Strict):
     @classmethod
     def _no_secret(cls, headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items():
-            if _SECRET_HEADER.search(name) and not re.search(r"\$\{\w+\}", value):
+            if SECRET_NAME.search(name) and not re.search(r"\$\{\w+\}", value):
                 raise ValueError(
                     f"the header {name} holds a secret: put it into an environment variable, and write"
                     f" {name}: ${{NAME_OF_THE_VARIABLE}} here"

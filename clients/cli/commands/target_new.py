@@ -1,0 +1,187 @@
+"""``target new``: makes a target's file from a pasted curl command, an Open Inference address or a preset."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leakrange.clients.cli.console import note, print_table, say
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.files import read_file, settings_of, write_file
+from leakrange.clients.cli.target_files import release_rows
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.names import is_name
+
+if TYPE_CHECKING:
+    from leakrange.clients.cli.target_draft import Draft
+    from leakrange.clients.cli.target_requests import Exchange
+    from leakrange.targets.answer_guess import AnswerGuess
+
+__all__ = ["new"]
+
+MOST_CLASSES = 10_000
+
+
+def new(
+    curl: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="a curl command; '-', or no source: standard input")
+    ] = None,
+    open_inference: Annotated[
+        str | None, typer.Option(metavar="URL", help="a server of the Open Inference Protocol; with --model")
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="a protocol: see the guide; with --url")] = None,
+    url: Annotated[str | None, typer.Option(help="the server's address, for a preset")] = None,
+    model: Annotated[str | None, typer.Option(help="the model's name at its server")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an option of the preset (repeatable)")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="the target's name (default: the model's, or the file's)")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="who runs the model")] = None,
+    authorised: Annotated[
+        str | None, typer.Option(help="who allowed the test: 'ticket 4711, until 2027-01-31'")
+    ] = None,
+    classes: Annotated[str | None, typer.Option(metavar="A,B,...", help="the classes, in order")] = None,
+    columns: Annotated[str | None, typer.Option(metavar="A,B,...", help="the columns of a table")] = None,
+    shape: Annotated[str | None, typer.Option(metavar="8x8x3", help="the lengths of a sample's axes")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="where to write it (default: NAME.yaml)")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="ask no question")] = False,
+) -> None:
+    """Make a target's file: ask the model one sample, and guess from its answer what it releases. What
+    cannot be known is marked in the file."""
+    plain = name or model or (out.stem if out is not None else "target")
+    if not is_name(plain):
+        raise CliError(f"{plain!r} is no target's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
+    path = out or Path(f"{plain}.yaml")
+    if path.exists():
+        raise CliError(f"{path} is there already", code=Exit.USAGE, hint="name another file by --out")
+    if not yes and not sys.stdin.isatty():
+        raise CliError(
+            "nobody can confirm what is asked: this is no terminal", code=Exit.USAGE, hint="say --yes"
+        )
+    base: dict[str, Any] = {"name": plain, "owner": owner or "somebody"}
+    base |= {"authorised": authorised} if authorised else {}
+    looks = _looks(columns, shape)
+    if sum(source is not None for source in (curl, open_inference, preset)) > 1:
+        raise CliError("name one source: --curl, --open-inference or --preset", code=Exit.USAGE)
+    try:
+        draft = _draft(curl, open_inference, preset, url, model, base, looks, settings_of(option or []))
+        if owner is None:
+            draft.doubts["owner"] = "who runs this model, and can be asked?"
+        _finish(draft, path, None if classes is None else classes.split(",")[:MOST_CLASSES], yes=yes)
+    except InvalidInput as error:
+        if "'authorised'" not in error.detail:
+            raise
+        hint = "--authorised 'ticket 4711, until 2027-01-31'"
+        raise CliError(error.detail, code=Exit.USAGE, hint=hint) from error
+
+
+def _draft(
+    curl: Path | None,
+    open_inference: str | None,
+    preset: str | None,
+    url: str | None,
+    model: str | None,
+    base: dict[str, Any],
+    looks: dict[str, Any] | None,
+    options: dict[str, str],
+) -> Draft:
+    # They bring aiohttp and Pillow: only where they are used.
+    from leakrange.clients.cli.target_draft import of_curl, of_open_inference, of_preset
+
+    if preset is not None:
+        if url is None:
+            raise CliError("--preset wants --url, the server's address", code=Exit.USAGE)
+        return of_preset(preset, url, model, base, looks, **options)
+    if open_inference is not None:
+        if model is None:
+            raise CliError("--open-inference wants --model, the model's name", code=Exit.USAGE)
+        return of_open_inference(open_inference, model, base, looks, _heard, os.environ)
+    if curl is None or str(curl) == "-":
+        if sys.stdin.isatty():
+            note("paste the curl command, then press Ctrl-D on a line of its own:")
+        command = sys.stdin.read()
+    else:
+        command = read_file(curl).decode("utf-8", "replace")
+    return of_curl(command, base, looks, read_file)
+
+
+def _finish(draft: Draft, path: Path, classes: list[str] | None, *, yes: bool) -> None:
+    """Ask one sample, write the file, and tell what is left to do."""
+    from leakrange.targets.draft import doubtful_lines, written
+
+    step = draft.question().steps[-1]
+    kind = {name: value for name, value in draft.input.items() if name != "categories"}
+    note(f"one sample is sent to {step.url}: {kind}")
+    if not yes and not typer.confirm("Send it?", err=True):
+        raise CliError("nothing was sent", code=Exit.FAILED)
+    reply = draft.ask(_heard, os.environ)
+    try:
+        guess = draft.guess(reply)
+    except InvalidInput as error:
+        note(f"the answer was not understood: {error.detail}")
+        guess = _nothing()
+    draft.complete(guess, classes)
+    note(f"{guess.reason}")
+    try:
+        target, values = draft.answered(reply)
+        heading = "class" if target.card.classes else "value"
+        print_table((heading, "answered"), release_rows(target, values), empty="")
+    except InvalidInput as error:
+        note(f"the answer cannot be read yet: {error.detail}")
+        draft.doubts.setdefault("classes", f"the answer does not fit: {error.detail}")
+    if not yes and not typer.confirm(f"Is this right? It is written to {path}.", err=True):
+        raise CliError(
+            "nothing was written", code=Exit.FAILED, hint="--classes, --columns and --shape say more"
+        )
+    text = written(draft.given, draft.remarks, draft.doubts)
+    write_file(path, text)
+    for number, name, doubt in doubtful_lines(text):
+        note(f"{path}:{number}: {name}: {doubt}")
+    for variable in draft.secrets:
+        note(
+            f"a secret was pasted, and is not in the file: export {variable}=…, here and where the proxy runs"
+        )
+    note(f"next: leakrange target check {path}, then leakrange targets put {path}")
+    say(str(path))
+
+
+def _nothing() -> AnswerGuess:
+    """The stand-in for an answer that was not understood."""
+    from leakrange.targets.answer_guess import AnswerGuess
+
+    doubts = {
+        "read": "where do the values of one sample stand in the answer?",
+        "release": "softmax, logits, features or score?",
+        "classes": "their names, in order",
+    }
+    return AnswerGuess(
+        "softmax", 2, "it is left to you to say what this is", read={"values": "$"}, doubts=doubts
+    )
+
+
+def _heard(exchange: Exchange) -> None:
+    note(exchange.summary())
+    note(f"  {exchange.answer()}")
+
+
+def _looks(columns: str | None, shape: str | None) -> dict[str, Any] | None:
+    """What the user said of a sample; None if nothing."""
+    if columns is not None:
+        return {"encoding": "table", "columns": [column.strip() for column in columns.split(",")]}
+    if shape is None:
+        return None
+    try:
+        sides = [int(side) for side in shape.lower().split("x")]
+    except ValueError as error:
+        raise CliError(f"--shape {shape}: write 4, 100x6 or 28x28x1", code=Exit.USAGE) from error
+    if len(sides) > 3:
+        raise CliError(f"--shape {shape}: a sample has one to three axes", code=Exit.USAGE)
+    return {"encoding": ("vector", "series", "picture")[len(sides) - 1], "shape": sides}

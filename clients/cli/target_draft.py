@@ -1,0 +1,196 @@
+"""From what a user pastes or names to a target's file: asks one sample, and guesses from the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.target_requests import Exchange, converse
+from leakrange.targets.answer_guess import AnswerGuess, guess_answer, guess_values
+from leakrange.targets.curl import read_curl
+from leakrange.targets.dialogue import Call, Reply, dialogue, probe_of
+from leakrange.targets.request_guess import guess_request
+from leakrange.targets.target import Target, presets, target_of
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
+
+__all__ = ["Draft", "of_curl", "of_open_inference", "of_preset"]
+
+
+@dataclass
+class Draft:
+    """A target's file that is being made. ``given`` is its content without what only an answer tells;
+    ``sample`` the one to ask, a sample of zeros where None."""
+
+    given: dict[str, Any]
+    input: dict[str, Any]
+    sample: NDArray[Any] | None = None
+    many: bool = True
+    secrets: dict[str, str] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+
+    def question(self) -> Target:
+        """The target by which the sample is asked: whatever it answers can be looked at."""
+        given = dict(self.given)
+        if "steps" in given:
+            given["steps"] = [*given["steps"][:-1], given["steps"][-1] | {"read": {"values": "$"}}]
+        card = {"input": self.input, "release": "features", "features": 1}
+        return target_of(given | {"card": card})
+
+    def ask(self, heard: Callable[[Exchange], None], environment: Mapping[str, str]) -> Reply:
+        """The answer to the sample. Raises `CliError` where there is none."""
+        target = self.question()
+        sample = probe_of(target) if self.sample is None else self.sample
+
+        def first(call: Call) -> Any:
+            return (yield call)
+
+        talk = dialogue(target, sample)
+        reply: Reply = converse(target, first(next(talk)), heard, {**environment, **self.secrets})
+        return reply
+
+    def guess(self, reply: Reply) -> AnswerGuess:
+        """What the answer says. Raises `InvalidInput` for one that says nothing."""
+        step = self.question().steps[-1]
+        if step.tensors is not None:
+            length = reply.headers.get(HEAD_LENGTH.lower())
+            values = tensor_answer(reply.body, length, step.tensors["output"])
+            return guess_values([float(value) for value in np.ravel(values)])
+        try:
+            answer = orjson.loads(reply.body)
+        except orjson.JSONDecodeError as error:
+            raise InvalidInput(f"the answer is no JSON: {reply.body[:80]!r}") from error
+        return guess_answer(answer, many=self.many)
+
+    def complete(self, guess: AnswerGuess, classes: list[str] | None) -> None:
+        """Write what was guessed into the content; ``classes`` are those that the user named, if any."""
+        names = list(classes or guess.classes or map(str, range(guess.count)))
+        card: dict[str, Any] = {"input": self.input}
+        if guess.release == "features":
+            card |= {"release": "features", "features": guess.count}
+        else:
+            card |= {"classes": names, "release": guess.release}
+        if guess.answers != "all":
+            card["answers"] = guess.answers
+        read = dict(guess.read)
+        if classes and "of" in read:
+            read["of"] = classes[-1]
+        self.given["card"] = card
+        self.doubts |= {("read" if name == "of" else name): doubt for name, doubt in guess.doubts.items()}
+        if classes:
+            self.doubts.pop("classes", None)
+        self.remarks["release"] = guess.reason
+        if "steps" in self.given:
+            last = self.given["steps"][-1]
+            self.given["steps"] = [*self.given["steps"][:-1], last | {"read": read}]
+
+    def answered(self, reply: Reply) -> tuple[Target, list[float]]:
+        """The target of the content, and what it reads in the answer. Raises `InvalidInput`."""
+        target = target_of(self.given)
+        talk = dialogue(target, probe_of(target) if self.sample is None else self.sample)
+        next(talk)
+        try:
+            talk.send(reply)
+        except StopIteration as end:
+            values: list[float] = end.value[0].tolist()
+            return target, values
+        raise InvalidInput("the target asks for more than one request: write its file by hand")
+
+
+def of_curl(
+    command: str, base: dict[str, Any], looks: dict[str, Any] | None, read_file: Callable[[Path], bytes]
+) -> Draft:
+    """The draft of a pasted curl command. ``base`` names and authorises the target; ``looks`` says what a
+    sample is, where the user did."""
+    guess = guess_request(read_curl(command, read_file), str(base["name"]), read_file)
+    doubts = {} if looks else guess.doubts
+    given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
+    return Draft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts)
+
+
+def of_preset(
+    preset: str,
+    url: str,
+    model: str | None,
+    base: dict[str, Any],
+    looks: dict[str, Any] | None,
+    **options: str,
+) -> Draft:
+    """The draft of a preset. Raises `CliError` where nobody says what a sample is."""
+    if preset not in presets():
+        raise CliError(f"there is no preset {preset!r}; there are {', '.join(presets())}", code=Exit.USAGE)
+    if looks is None:
+        raise CliError(
+            "what does a sample look like?",
+            code=Exit.USAGE,
+            hint="--columns age,hours for a table, --shape 28x28x1 for pictures, --shape 4 for vectors",
+        )
+    given = base | {"preset": preset, "url": url.rstrip("/")}
+    given |= {} if model is None else {"model": model}
+    given |= {"options": options} if options else {}
+    return Draft(given | {"limits": _limits(many=True)}, looks)
+
+
+def of_open_inference(
+    url: str,
+    model: str,
+    base: dict[str, Any],
+    looks: dict[str, Any] | None,
+    heard: Callable[[Exchange], None],
+    environment: Mapping[str, str],
+) -> Draft:
+    """The draft of a model behind the Open Inference Protocol, by the metadata at ``/v2/models/MODEL``."""
+    address = f"{url.rstrip('/')}/v2/models/{model}"
+    stand_in = of_preset("open-inference", url, model, base, looks or {"encoding": "vector", "shape": [1]})
+
+    def first() -> Any:
+        return (yield Call("GET", address, {}, None))
+
+    reply: Reply = converse(stand_in.question(), first(), heard, environment)
+    try:
+        metadata = orjson.loads(reply.body)
+        [taken], outputs = metadata["inputs"], metadata["outputs"]
+        sides = [int(side) for side in taken["shape"]][1:]
+        names, datatype = [str(each["name"]) for each in outputs], str(taken["datatype"])
+        given, out = str(taken["name"]), names[0]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise CliError(
+            f"{address} describes no model with one input: {reply.body[:120]!r}",
+            code=Exit.FAILED,
+            hint="models of several inputs are asked by a file of your own",
+        ) from error
+    described = looks or _described(sides, datatype)
+    draft = of_preset("open-inference", url, model, base, described, input=given, output=out)
+    if looks is None:
+        draft.doubts["input"] = "the protocol tells the shape alone: is this the encoding, and its range?"
+    if len(names) > 1:
+        draft.doubts["options"] = f"which output is released? There are {', '.join(names)}"
+    return draft
+
+
+def _described(sides: list[int], datatype: str) -> dict[str, Any]:
+    """The input by the lengths of its axes. Raises `CliError` where they do not tell."""
+    encoding = {1: "vector", 2: "series", 3: "picture"}.get(len(sides))
+    if encoding is None or min(sides) < 1 or (encoding == "picture" and sides[-1] > 3):
+        axes = "x".join(map(str, sides)) or "none"
+        raise CliError(
+            f"the axes of the model's input, {axes}, do not tell what a sample is",
+            code=Exit.USAGE,
+            hint="say it: --columns age,hours, or --shape 28x28x1",
+        )
+    described: dict[str, Any] = {"encoding": encoding, "shape": sides}
+    return described | (
+        {"dtype": "uint8" if datatype == "UINT8" else "float32"} if encoding == "picture" else {}
+    )
+
+
+def _limits(*, many: bool) -> dict[str, Any]:
+    return {"concurrency": 4, **({"batch": 32} if many else {})}
