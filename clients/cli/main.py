@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 import leakrange
-from leakrange.clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
+from leakrange.clients.cli.commands import (
+    embedded_range,
+    keys,
+    limits,
+    listings,
+    policies,
+    routes,
+    runs,
+    scenarios,
+)
 from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
 from leakrange.clients.cli.commands.load import load
@@ -51,6 +60,8 @@ app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(limits.limits, name="limits")
+app.add_typer(policies.policies, name="policies")
+app.add_typer(routes.routes, name="routes")
 app.add_typer(target, name="target")
 app.add_typer(targets, name="targets")
 app.add_typer(audit, name="audit")

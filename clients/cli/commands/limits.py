@@ -1,22 +1,22 @@
-"""``limits list``, ``put``, ``delete``: what bounds API keys of the defence proxy beside their budgets."""
+"""``limits list|show|put|delete``: what bounds API keys of the defence proxy beside their budgets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import orjson
 import typer
 
+from leakrange.clients.cli.commands.administration import Administered, Named, checked_name
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import AsJson, State, Url, connect
-from leakrange.wire.administration import LimitKind, NamedLimit
-from leakrange.wire.names import is_name
+from leakrange.wire.administration import LimitKind, LimitUse, NamedLimit
 
 __all__ = ["limits"]
 
 limits = typer.Typer(help="What bounds API keys beside their budgets.", no_args_is_help=True)
-Limit = Annotated[str, typer.Argument(metavar="NAME", help="the limit's name; keys name it with --limit")]
 
 
 @limits.command("list")
@@ -42,7 +42,7 @@ def list_limits(state: State = None, url: Url = None, as_json: AsJson = False) -
 
 @limits.command("put")
 def put(
-    name: Limit,
+    name: Named,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="'leakrange limits list' shows the kinds")],
     parameters: Annotated[
         list[str] | None,
@@ -56,7 +56,7 @@ def put(
     as_json: AsJson = False,
 ) -> None:
     """Create or change a limit. What is counted under it stays, unless its kind changes."""
-    _checked(name)
+    checked_name(name, "limit")
     body: dict[str, Any] = {}
     for given in parameters or []:
         path, equals, value = given.partition("=")
@@ -69,20 +69,6 @@ def put(
         print_json(limit)
         return
     note(f"limit {name!r}: {limit.kind}, {_parameters(limit)}; keys name it with --limit {name}")
-
-
-@limits.command("delete")
-def delete(name: Limit, state: State = None, url: Url = None) -> None:
-    """Delete a limit that no key names, and what is counted under it."""
-    _checked(name)
-    with connect(state, url) as place:
-        place.limits.delete(name)
-    note(f"limit {name!r} is deleted")
-
-
-def _checked(name: str) -> None:
-    if not is_name(name):
-        raise CliError(f"{name!r} is no limit's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
 
 
 def _set(body: dict[str, Any], path: list[str], value: Any, given: str) -> None:
@@ -107,3 +93,15 @@ def _parameters(limit: NamedLimit) -> str:
 
 def _named(kind: LimitKind) -> str:
     return ", ".join(name if name in kind.required else f"[{name}]" for name in kind.parameters)
+
+
+def _details(limit: LimitUse) -> Mapping[str, Any]:
+    used = ", ".join(f"{whose or 'all'}: {count:,}" for whose, count in limit.used.items())
+    return {"limit": limit.name, "kind": limit.kind, "parameters": _parameters(limit), "used": used or "0"}
+
+
+_FRAME = Administered("limit", "limits", lambda place, name: place.limits.get(name), _details, _details)
+_FRAME.add_show(limits)
+_FRAME.add_delete(
+    limits, lambda place, name: place.limits.delete(name), done="is deleted, and what was counted under it"
+)

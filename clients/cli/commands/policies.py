@@ -1,0 +1,150 @@
+"""``policies list|show|put|delete|bind|unbind``: the output defences, and for whom each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+import typer
+import yaml
+
+from leakrange.clients.cli.commands.administration import Administered, Named, checked_name
+from leakrange.clients.cli.console import note, print_json, print_table
+from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.options import AsJson, State, Url, connect
+from leakrange.wire.administration import BindingBody, Policy
+
+__all__ = ["policies"]
+
+policies = typer.Typer(help="Output defences, and for whom each holds.", no_args_is_help=True)
+Key = Annotated[str | None, typer.Option(metavar="ID", help="for this key alone")]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="for this model alone")]
+Endpoint = Annotated[str | None, typer.Option(help="for this endpoint of the model alone")]
+
+
+@policies.command("put")
+def put(
+    name: Named,
+    chain: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LINK...",
+            help="as scenarios write them: 'round: {decimals: 1}' argmax; none changes nothing",
+        ),
+    ] = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create or replace a policy: a chain of output defences. It holds at once wherever it is bound."""
+    checked_name(name, "policy")
+    with connect(state, url) as place:
+        policy = place.policies.put(name, [_link(text) for text in chain or []])
+    if as_json:
+        print_json(policy)
+    else:
+        note(f"policy {name!r}: {_chain(policy)}; 'leakrange policies bind' says for whom it holds")
+
+
+@policies.command("bind")
+def bind(
+    name: Named,
+    key: Key = None,
+    model: Model = None,
+    endpoint: Endpoint = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a policy hold for a key, a model, one endpoint of a model, or for all else. The most specific
+    wins."""
+    checked_name(name, "policy")
+    with connect(state, url) as place:
+        binding = place.policies.bind(name, key=key, model=model, endpoint=endpoint)
+    if as_json:
+        print_json(binding)
+    else:
+        note(f"policy {name!r} holds for {_whose(binding)}")
+
+
+@policies.command("unbind")
+def unbind(
+    key: Key = None,
+    model: Model = None,
+    endpoint: Endpoint = None,
+    state: State = None,
+    url: Url = None,
+) -> None:
+    """Delete the binding of exactly these; with none of them, that for all else."""
+    with connect(state, url) as place:
+        place.policies.unbind(key=key, model=model, endpoint=endpoint)
+    note("the binding is deleted")
+
+
+@policies.command("bindings")
+def bindings(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
+    """List for whom which policy holds."""
+    with connect(state, url) as place:
+        bound = place.policies.bindings()
+    if as_json:
+        print_json(bound)
+        return
+    print_table(
+        ("holds for", "policy"),
+        [(_whose(binding), binding.policy) for binding in bound],
+        empty="no policy holds for anybody: 'leakrange policies bind' changes that",
+    )
+
+
+def _link(text: str) -> Any:
+    """A link of a chain, as scenarios write it. Raises `CliError`."""
+    try:
+        link = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise CliError(
+            f"{text!r} is no link of a chain",
+            code=Exit.USAGE,
+            hint="write argmax, or 'round: {decimals: 1}'",
+        ) from error
+    return link
+
+
+def _whose(binding: BindingBody) -> str:
+    parts = [
+        f"{what} {value}"
+        for what, value in (("key", binding.key), ("model", binding.model), ("endpoint", binding.endpoint))
+        if value is not None
+    ]
+    return ", ".join(parts) or "all else"
+
+
+def _chain(policy: Policy) -> str:
+    return " | ".join(_written(link) for link in policy.chain) or "changes nothing"
+
+
+def _written(link: Mapping[str, Any]) -> str:
+    """A link in one line: its name, and the options that it has."""
+    [(name, options)] = link.items()
+    given = options.items() if isinstance(options, dict) else ()
+    return " ".join([name, *(f"{key}={orjson.dumps(value).decode()}" for key, value in given)])
+
+
+def _row(policy: Policy) -> Mapping[str, Any]:
+    return {
+        "policy": policy.name,
+        "chain": _chain(policy),
+        "asked again": "the same answer" if policy.deterministic else "another answer",
+    }
+
+
+def _details(policy: Policy) -> Mapping[str, Any]:
+    return {**_row(policy), "digest": policy.digest}
+
+
+_FRAME = Administered("policy", "policies", lambda place, name: place.policies.get(name), _row, _details)
+_FRAME.add_list(
+    policies, lambda place: place.policies.all(), empty="no policies yet: 'leakrange policies put' makes one"
+)
+_FRAME.add_show(policies)
+_FRAME.add_delete(policies, lambda place, name: place.policies.delete(name), done="is deleted")
