@@ -115,15 +115,15 @@ async def list_routes(live: Live) -> Routes:
 
 @router.get("/routes/{model}", response_model_exclude_none=True)
 async def get_route(model: Name, live: Live, targets: TargetTable) -> Route:
-    """One route; of a target, with what it was asked."""
+    """One route; of a target, with what it was asked, and how it fared."""
     routes = (await live.refresh()).routes
     if model not in routes:
         raise NotFound(f"there is no route for {model!r}")
     base = routes[model]
     if isinstance(base, str):
         return _route(model, base)
-    counts = await targets.counts(base)
-    return _route(model, base).model_copy(update={"asked": TargetAsked(**counts._asdict())})
+    asked, health = TargetAsked(**(await targets.counts(base))._asdict()), await targets.health(base)
+    return _route(model, base).model_copy(update={"asked": asked, "health": health})
 
 
 @router.put("/routes/{model}", response_model_exclude_none=True)

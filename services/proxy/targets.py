@@ -24,6 +24,7 @@ from leakrange.targets.credentials import Credentials
 from leakrange.targets.dialogue import Call, Refused, Reply, dialogue
 from leakrange.targets.sending import send
 from leakrange.targets.target import Target
+from leakrange.wire.administration import TargetHealth
 from leakrange.wire.errors import (
     BudgetExhausted,
     Forbidden,
@@ -104,14 +105,25 @@ class Targets:
         """The release (B, N) of ``samples``, or of pairs of them, asked in batches.
 
         What has been answered is kept under ``name`` for a while, if there is one: a request that comes again
-        goes on there. Raises `InFlight` where it takes longer than a request may; `TargetSpent`, `Forbidden`
-        after the end of the authorisation, and `TargetFailed`.
+        goes on there. How it ended is kept for `health`. Raises `InFlight` where it takes longer than a
+        request may; `TargetSpent`, `Forbidden` after the end of the authorisation, and `TargetFailed`.
         """
         if target.until is not None and datetime.date.today() > target.until:
             raise Forbidden(
                 f"the authorisation of the target {target.name!r} ended on {target.until}",
                 hint="ask its owner for a new one, and PUT the target again",
             )
+        try:
+            values = await self._in_batches(target, samples, name)
+        except TargetFailed as error:
+            await self._remember(target, "failed", str(time.time()), "failure", error.detail)
+            raise
+        await self._remember(target, "succeeded", str(time.time()))
+        return values
+
+    async def _in_batches(
+        self, target: Target, samples: NDArray[Any], name: bytes | None
+    ) -> NDArray[np.float32]:
         begun, size = time.monotonic(), target.batch
         batches = [samples[start : start + size] for start in range(0, len(samples), size)]
         within = self._settings.upstream_timeout - 1.0
@@ -144,6 +156,21 @@ class Targets:
         with redis_errors():
             stored = await self._pipe.call("HMGET", _counts(target), "sent", "answered", "requests")
         return TargetCounts(*(int(each or 0) for each in stored))
+
+    async def health(self, target: Target) -> TargetHealth:
+        """How the target fared when it was last asked."""
+        with redis_errors():
+            stored = await self._pipe.call("HMGET", _counts(target), "succeeded", "failed", "failure")
+        answered, failed, failure = stored
+        return TargetHealth(
+            answered=None if answered is None else float(answered),
+            failed=None if failed is None else float(failed),
+            failure=None if failure is None else failure.decode(),
+        )
+
+    async def _remember(self, target: Target, *pairs: str) -> None:
+        with redis_errors():
+            await self._pipe.call("HSET", _counts(target), *pairs)
 
     async def _part(
         self, target: Target, batch: NDArray[Any], name: bytes | None, place: int

@@ -16,7 +16,7 @@ from tests.proxy.test_limit_commands import command
 def test_a_policy_is_put_bound_shown_and_deleted(live: Range) -> None:
     put = command(live, "policies", "put", "careful", "round: {decimals: 1}", "argmax")
     assert put.returncode == 0, put.stderr
-    assert "round decimals=1 | argmax" in put.stderr
+    assert "round decimals=1, then argmax" in put.stderr
     listed = command(live, "policies", "list").stdout
     assert "careful" in listed
     assert "the same answer" in listed

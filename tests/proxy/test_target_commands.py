@@ -123,7 +123,9 @@ def test_a_target_is_served_shown_and_withdrawn(
     assert "9/s" in shown
     assert json.loads(command(live, "targets", "show", "risk", "--json").stdout)["asked"]["sent"] == 1
     server.faults = iter([(400, {})])
+    assert "answered at 20" in shown
     assert command(live, "targets", "put", path, "--as", "other").returncode == 3
+    assert "answered 400: " in command(live, "targets", "show", "risk").stdout
     live.admin("GET", "/routes/other", status=404)
     done = command(live, "targets", "put", path, "--as", "other", "--no-probe", "--json")
     assert json.loads(done.stdout)["tried"] is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import orjson
 import typer
 import yaml
 
@@ -44,7 +43,7 @@ def put(
     if as_json:
         print_json(policy)
     else:
-        note(f"policy {name!r}: {_chain(policy)}; 'leakrange policies bind' says for whom it holds")
+        note(f"policy {name!r}: {policy.in_words()}; 'leakrange policies bind' says for whom it holds")
 
 
 @policies.command("bind")
@@ -119,21 +118,10 @@ def _whose(binding: BindingBody) -> str:
     return ", ".join(parts) or "all else"
 
 
-def _chain(policy: Policy) -> str:
-    return " | ".join(_written(link) for link in policy.chain) or "changes nothing"
-
-
-def _written(link: Mapping[str, Any]) -> str:
-    """A link in one line: its name, and the options that it has."""
-    [(name, options)] = link.items()
-    given = options.items() if isinstance(options, dict) else ()
-    return " ".join([name, *(f"{key}={orjson.dumps(value).decode()}" for key, value in given)])
-
-
 def _row(policy: Policy) -> Mapping[str, Any]:
     return {
         "policy": policy.name,
-        "chain": _chain(policy),
+        "chain": policy.in_words(),
         "asked again": "the same answer" if policy.deterministic else "another answer",
     }
 

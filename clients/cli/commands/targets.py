@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.clients.cli.target_files import TargetFile, read_file_of, release_rows
 from leakrange.targets.target import Target, target_of
-from leakrange.wire.administration import Route
+from leakrange.wire.administration import Route, TargetHealth
 
 __all__ = ["targets"]
 
@@ -113,7 +114,21 @@ def _details(route: Route) -> Mapping[str, Any]:
         "price of a sample": limits.price,
         "variables": ", ".join(sorted(target.variables)) or None,
         "asked so far": counted,
+        "health": _health(route.health),
     }
+
+
+def _health(health: TargetHealth | None) -> str | None:
+    """How it fared last; None where it was never asked."""
+    if health is None or (health.answered, health.failed) == (None, None):
+        return None
+    if (health.failed or 0.0) > (health.answered or 0.0):
+        return f"failed at {_time(health.failed)}: {health.failure}"
+    return f"answered at {_time(health.answered)}"
+
+
+def _time(seconds: float | None) -> str:
+    return f"{datetime.fromtimestamp(seconds or 0.0, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 _FRAME = Administered("target", "targets", _target, _row, _details)

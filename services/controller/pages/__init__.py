@@ -19,6 +19,7 @@ from leakrange.services.controller.pages import (
     keys,
     login,
     models,
+    protection,
     run,
     run_actions,
     victim,
@@ -28,7 +29,21 @@ from leakrange.services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
-PAGES = (assets, login, home, run, board, run_actions, editor, compare, models, keys, audits, victim)
+PAGES = (
+    assets,
+    login,
+    home,
+    run,
+    board,
+    run_actions,
+    editor,
+    compare,
+    models,
+    protection,
+    keys,
+    audits,
+    victim,
+)
 
 
 def add_pages(app: FastAPI) -> None:

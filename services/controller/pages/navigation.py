@@ -26,6 +26,7 @@ MENU = (
     NavigationEntry("/scenarios", "Scenarios", ("/scenarios/",)),
     NavigationEntry("/compare", "Compare"),
     NavigationEntry("/models", "Models", ("/models/",)),
+    NavigationEntry("/protection", "Protection", ("/protection/",)),
     NavigationEntry("/keys", "Keys", ("/keys/",)),
     NavigationEntry("/audits", "Audits", ("/audits/",)),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
@@ -36,6 +37,7 @@ __all__ = [
     "ShadowFigures",
     "ShadowList",
     "TargetAsked",
+    "TargetHealth",
 ]
 
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
@@ -77,6 +79,15 @@ class Policy(_Finite):
     digest: str
     deterministic: bool
     """Whether asking again gives the same answer."""
+
+    def in_words(self) -> str:
+        """The links of the chain, each with its parameters."""
+        links = []
+        for link in self.chain:
+            [(name, options)] = link.items()
+            given = options.items() if isinstance(options, dict) else ()
+            links.append(" ".join([name, *(f"{key}={json.dumps(value)}" for key, value in given)]))
+        return ", then ".join(links) or "changes nothing"
 
 
 class Policies(_Finite):
@@ -165,6 +176,15 @@ class TargetAsked(_Finite):
     requests: int
 
 
+class TargetHealth(_Finite):
+    """How a target fared when it was last asked, in seconds since 1970: None where that has not happened."""
+
+    answered: float | None = None
+    failed: float | None = None
+    failure: str | None = None
+    """Why it failed."""
+
+
 class Route(_Finite):
     """Where requests for a model go."""
 
@@ -172,6 +192,7 @@ class Route(_Finite):
     upstream: str | None = None
     target: dict[str, Any] | None = None
     asked: TargetAsked | None = None
+    health: TargetHealth | None = None
     tried: list[float] | None = None
     """The release of the sample that a target was asked when the route was made."""
 

@@ -40,8 +40,8 @@ class PartyCalls:
     who = "the party"
 
     def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
-        self.url = url.rstrip("/")
-        self._transport, self._key, self._attempts = transport, operator_key, attempts
+        self.url, self.transport = url.rstrip("/"), transport
+        self._key, self._attempts = operator_key, attempts
 
     async def ask(
         self, method: str, path: str, json: Any = None, headers: dict[str, str] | None = None
@@ -50,7 +50,7 @@ class PartyCalls:
         url, tries = self.url + path, self._attempts
         try:
             return await call(
-                self._transport, method, url, key=self._key, json=json, headers=headers, attempts=tries
+                self.transport, method, url, key=self._key, json=json, headers=headers, attempts=tries
             )
         except LeakrangeError as error:
             error.detail = f"{self.who}: {error.detail}"
@@ -65,7 +65,7 @@ class Proxy(PartyCalls):
 
     def as_user(self, key: str) -> NativeClient:
         """Return a client of the models behind the proxy for the user of an API key."""
-        return NativeClient(self._transport, self.url, key, attempts=self._attempts)
+        return NativeClient(self.transport, self.url, key, attempts=self._attempts)
 
     async def create_key(
         self,
