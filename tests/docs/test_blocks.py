@@ -33,6 +33,7 @@ TESTED_ELSEWHERE = {
     "docs/extend/encoding.md": "tests/registry/test_own_encoding.py",
     "docs/extend/paper.md": "tests/papers/test_own_paper.py",
     "docs/extend/step.md": "tests/registry/test_own_step.py",
+    "docs/guides/targets.md": "tests/proxy/test_targets_guide.py",
     "docs/victim.md": "tests/range/test_victim.py",
 } | {
     f"docs/extend/{page}.md": "tests/registry/test_own_package.py"
