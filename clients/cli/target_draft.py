@@ -67,7 +67,7 @@ class Draft:
         try:
             answer = orjson.loads(reply.body)
         except orjson.JSONDecodeError as error:
-            raise InvalidInput(f"the answer is no JSON: {reply.body[:80]!r}") from error
+            raise InvalidInput("the answer is no JSON") from error
         return guess_answer(answer, many=self.many)
 
     def complete(self, guess: AnswerGuess, classes: list[str] | None) -> None:
@@ -163,7 +163,7 @@ def of_open_inference(
         given, out = str(taken["name"]), names[0]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise CliError(
-            f"{address} describes no model with one input: {reply.body[:120]!r}",
+            f"{address} describes no model with one input",
             code=Exit.FAILED,
             hint="models of several inputs are asked by a file of your own",
         ) from error

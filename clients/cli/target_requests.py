@@ -3,11 +3,11 @@ following any redirect."""
 
 from __future__ import annotations
 
-import base64
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import aiohttp
@@ -18,6 +18,7 @@ from leakrange.targets.credentials import Credentials
 from leakrange.targets.dialogue import Call, Reply
 from leakrange.targets.sending import send
 from leakrange.targets.target import Target
+from leakrange.wire.errors import InvalidInput
 
 __all__ = ["Exchange", "converse", "request"]
 
@@ -30,14 +31,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request, and the answer to it. ``secrets`` are values that must not be shown, with what stands in
-    their place."""
+    """A request, and the answer to it. ``hidden`` puts names in the place of secrets that a text repeats."""
 
     call: Call
     status: int
     reply: Reply
     seconds: float
-    secrets: Mapping[str, str]
+    hidden: Callable[[str], str]
 
     def summary(self) -> str:
         """One line, such as "POST http://127.0.0.1:1/score: 84 bytes sent, 200 and 63 bytes back in 3 ms"."""
@@ -48,9 +48,7 @@ class Exchange:
 
     def answer(self) -> str:
         """The beginning of the answer as text, without any secret that it repeats."""
-        text = self.reply.body.decode("utf-8", "replace")
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, self.secrets[secret])
+        text = self.hidden(self.reply.body.decode("utf-8", "replace"))
         return text if len(text) <= SHOWN else text[:SHOWN] + " …"
 
 
@@ -75,6 +73,9 @@ def converse(
         except StopIteration as end:
             result: Result = end.value
             return result
+        except InvalidInput as error:  # which may quote the answer
+            error.detail = exchange.hidden(error.detail)
+            raise
 
 
 def request(target: Target, call: Call, environment: Mapping[str, str] = os.environ) -> Exchange:
@@ -89,33 +90,19 @@ def request(target: Target, call: Call, environment: Mapping[str, str] = os.envi
 
 
 async def _sent(target: Target, call: Call, environment: Mapping[str, str]) -> Exchange:
-    begun = time.monotonic()
+    credentials, begun = Credentials(environment), time.monotonic()
     try:
         async with aiohttp.ClientSession(
             headers={"User-Agent": "leakrange"}, cookie_jar=aiohttp.DummyCookieJar()
         ) as session:
-            status, reply, headers = await send(
-                session, Credentials(environment), target, call, most=MOST_BYTES
-            )
+            status, reply = await send(session, credentials, target, call, most=MOST_BYTES)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise CliError(
             f"no answer from {call.url}: {error or type(error).__name__}",
             code=Exit.UNREACHABLE,
             hint="is its server up, and the address in the file right?",
         ) from error
-    secrets = _secrets(target, headers, environment)
-    return Exchange(call, status, reply, time.monotonic() - begun, secrets)
-
-
-def _secrets(target: Target, headers: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """What an answer may repeat and nobody may see: values of variables, and whatever authorised the
-    request."""
-    secrets = {environment[name]: f"${{{name}}}" for name in target.variables if environment[name]}
-    proof = headers.get("Authorization", "").partition(" ")[2]
-    if proof:
-        secrets.setdefault(proof, "(the credentials)")
-    encoded = {base64.b64encode(value.encode()).decode(): shown for value, shown in secrets.items()}
-    return {**encoded, **secrets}
+    return Exchange(call, status, reply, time.monotonic() - begun, partial(credentials.hidden, target))
 
 
 def _accept(exchange: Exchange) -> None:
@@ -124,7 +111,7 @@ def _accept(exchange: Exchange) -> None:
     if 200 <= status < 300:
         return
     if 300 <= status < 400:
-        where = exchange.reply.headers.get("location", "nowhere")[:200]
+        where = exchange.hidden(exchange.reply.headers.get("location", "nowhere"))[:200]
         raise CliError(
             f"{url} redirects to {where}, which is not followed",
             code=Exit.FAILED,

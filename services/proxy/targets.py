@@ -200,7 +200,8 @@ class Targets:
                 values: NDArray[np.float32] = end.value
                 return values
             except Refused as error:
-                raise self._failure("nonsense", error.detail, error.hint) from error
+                detail = self._credentials.hidden(target, error.detail)
+                raise self._failure("nonsense", detail, error.hint) from error
 
     async def _answer(self, target: Target, call: Call, samples: int, pace: _Pace) -> Reply:
         """The successful answer to one request, which is sent again where that may help."""
@@ -233,7 +234,7 @@ class Targets:
                 raise self._failure("redirect", f"{call.url} redirects to {where}, which is not followed")
             tries += 1
             if status < 500 or tries == TRIES:
-                text = reply.body[:200].decode("utf-8", "replace")
+                text = self._credentials.hidden(target, reply.body.decode("utf-8", "replace"))[:200]
                 raise self._failure(
                     "5xx" if status >= 500 else "4xx", f"{call.url} answered {status}: {text}"
                 )
@@ -259,7 +260,7 @@ class Targets:
 
     async def _sent(self, target: Target, call: Call) -> tuple[int, Reply, float | None]:
         try:
-            status, reply, _ = await send(
+            status, reply = await send(
                 self._session, self._credentials, target, call, most=self._settings.max_answer
             )
         except InvalidInput as error:

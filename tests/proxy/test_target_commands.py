@@ -60,6 +60,14 @@ def test_no_secret_is_printed_and_none_is_missing(tmp_path: Path, foreign: tuple
     assert server.headers[-1]["authorization"] == "Bearer s3cret-key"
     assert "Bearer ${RISK_KEY}" in done.stderr
     assert "s3cret" not in done.stderr + done.stdout
+    step = target(url)["steps"][0] | {"read": {"labels": "$.echo"}}  # whose refusal quotes the label
+    headers = {"Authorization": "Bearer ${RISK_KEY}"}
+    refused = leakrange(
+        "target", "check", written(tmp_path, url, headers=headers, steps=[step]), RISK_KEY="s3cret-key"
+    )
+    assert refused.returncode == 2
+    assert "'Bearer ${RISK_KEY}' is none of the card's classes" in refused.stderr
+    assert "s3cret" not in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,10 @@ class Foreign:
         images = np.array(orjson.loads(body)["images"], np.uint8)
         rows = [{"p": row.tolist()} for row in clean("softmax", images)]
         echo = {} if self.echoes is None else {"echo": self.headers[-1][self.echoes]}
-        content = (
-            orjson.dumps({"rows": rows, **echo}) if status == 200 else b'{"message": "ThrottlingException"}'
-        )
+        if status == 200:
+            content = orjson.dumps({"rows": rows, **echo})
+        else:
+            content = orjson.dumps({"message": "ThrottlingException", **echo})
         self.answered += len(images) if status == 200 else 0
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -296,6 +297,11 @@ def test_a_redirect_is_not_followed_and_a_key_goes_nowhere_else(
     assert routed(live, url, probe=True, headers={"Authorization": "Bearer ${RISK_KEY}"})["tried"]
     assert server.headers[-1]["authorization"] == "Bearer s3cret"
     assert "s3cret" not in str(live.admin("GET", "/routes"))
+    server.faults, server.echoes = iter([(403, {})]), "authorization"
+    problem(ask(live, live.key(5), pictures(1)), 502, "upstream-failed")
+    failure = live.admin("GET", "/routes/risk")["health"]["failure"]
+    assert "Bearer ${RISK_KEY}" in failure  # what a target repeats is shown to operators, without secrets
+    assert "s3cret" not in failure
 
 
 @pytest.mark.parametrize(

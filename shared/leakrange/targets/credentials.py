@@ -51,6 +51,16 @@ class Credentials:
         oauth2 = target.authentication.oauth2
         return oauth2 is not None and self._tokens.pop(oauth2, None) is not None
 
+    def hidden(self, target: Target, text: str) -> str:
+        """The text of an answer with names in the place of secrets that it repeats."""
+        names = {self._environment.get(name, ""): f"${{{name}}}" for name in target.variables}
+        oauth2 = target.authentication.oauth2
+        if oauth2 is not None and oauth2 in self._tokens:
+            names[self._tokens[oauth2][0]] = "(the token)"
+        for secret in sorted(filter(None, names), key=len, reverse=True):
+            text = text.replace(secret, names[secret])
+        return text
+
     def tls(self, target: Target) -> ssl.SSLContext | bool:
         """The TLS context of a target's connections; True for that of everybody."""
         files = target.authentication.tls

@@ -15,11 +15,10 @@ __all__ = ["Sent", "send"]
 
 
 class Sent(NamedTuple):
-    """The answer to a request, whatever its status, and the headers that were sent, secrets included."""
+    """The answer to a request, whatever its status."""
 
     status: int
     reply: Reply
-    headers: dict[str, str]
 
 
 async def send(
@@ -47,4 +46,4 @@ async def send(
             if len(body) > most:
                 raise UpstreamFailed(f"{call.url} answers with more than {most} bytes")
         named = {name.lower(): value for name, value in response.headers.items()}
-        return Sent(response.status, Reply(named, bytes(body)), headers)
+        return Sent(response.status, Reply(named, bytes(body)))
