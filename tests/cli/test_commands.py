@@ -44,6 +44,8 @@ def test_every_command_without_a_range_says_how_to_get_one(tmp_path: Path) -> No
         ["report", "some-run"],
         ["cancel", "some-run"],
         ["keys", "create", "me", "--budget", "1"],
+        ["policies", "list"],
+        ["targets", "show", "risk"],
     ):
         done = leakrange(*command, "--state", str(tmp_path / "none"))
         assert done.returncode == 3, command
