@@ -10,6 +10,7 @@ import typer
 import leakrange
 from leakrange.clients.cli.commands import (
     embedded_range,
+    importing,
     keys,
     limits,
     listings,
@@ -56,6 +57,8 @@ app.command()(runs.report)
 app.command()(compare)
 app.command()(trace)
 app.add_typer(scenarios.scenario, name="scenario")
+listings.data.command("import")(importing.import_data)
+listings.data.command("remove")(importing.remove_data)
 app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")

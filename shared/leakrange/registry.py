@@ -14,6 +14,10 @@ of the entry point is the package that the registry belongs to::
 
 A plugin that cannot be loaded stops nothing: the log names it, and so does whoever is asked for a name that
 is not there. Names of built-in entries are taken.
+
+Entries may also come and go while a process runs, such as data sets that a user imports. A registered module
+names a function that lists them, under ``@registry.source``; it is asked anew at each look-up that no other
+entry answers.
 """
 
 from __future__ import annotations
@@ -24,10 +28,11 @@ import logging
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Registry", "UnknownName", "registry_at", "unknown"]
+__all__ = ["Registry", "Supply", "UnknownName", "registry_at", "unknown"]
 
 T = TypeVar("T")
 
@@ -46,6 +51,14 @@ class UnknownName(LookupError):
         super().__init__(f"unknown {kind} {name!r}{hint}; {there}{_of_broken(broken)}")
 
 
+@dataclass(frozen=True)
+class Supply(Generic[T]):
+    """What a source has at present: entries by name, and a sentence for each that cannot be used."""
+
+    entries: Mapping[str, T]
+    broken: tuple[str, ...] = ()
+
+
 class Registry(Mapping[str, T]):
     """Entries of one kind by name, e.g. ``attacks = Registry[type[Attack]]("attack", "leakrange.attacks")``.
 
@@ -60,6 +73,7 @@ class Registry(Mapping[str, T]):
         self.package = package
         self._entries: dict[str, T] = {}
         self._broken: list[str] = []
+        self._sources: list[Callable[[], Supply[T]]] = []
         self._built_in = self._complete = self._importing = False
         self._lock = threading.RLock()
 
@@ -78,6 +92,27 @@ class Registry(Mapping[str, T]):
             return entry
 
         return add
+
+    def source(self, supply: Callable[[], Supply[T]]) -> Callable[[], Supply[T]]:
+        """Decorate a function that lists entries which come and go. It is called often, so it should be
+        cheap. Names of registered entries are taken: whatever has one is broken."""
+        self._sources.append(supply)
+        return supply
+
+    def _supplied(self) -> Supply[T]:
+        supplies = [source() for source in self._sources]
+        entries = {name: entry for each in supplies for name, entry in each.entries.items()}
+        taken = [f"{self.kind} {name!r}: its name is taken" for name in entries if name in self._entries]
+        free = {name: entry for name, entry in entries.items() if name not in self._entries}
+        return Supply(free, (*(why for each in supplies for why in each.broken), *taken))
+
+    def _find(self, name: object) -> T | None:
+        self._discover(plugins=False)
+        if name not in self._entries:
+            self._discover()
+        if name in self._entries:
+            return self._entries[str(name)]
+        return self._supplied().entries.get(str(name))
 
     def _discover(self, plugins: bool = True) -> None:
         if self._complete or (self._built_in and not plugins):
@@ -113,32 +148,30 @@ class Registry(Mapping[str, T]):
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The plugins of this registry that could not be loaded, and why."""
+        """What of this registry cannot be used, and why: plugins, and entries of sources."""
         self._discover()
-        return tuple(self._broken)
+        return (*self._broken, *self._supplied().broken)
 
     def __getitem__(self, name: str) -> T:
-        if name not in self:
-            raise UnknownName(self.kind, name, tuple(sorted(self._entries)), self.broken)
-        return self._entries[name]
+        entry = self._find(name)
+        if entry is None:
+            raise UnknownName(self.kind, name, tuple(self), self.broken)
+        return entry
 
     def get(self, name: str, default: T | None = None) -> T | None:  # type: ignore[override]
         """The entry, or ``default`` where there is none."""
-        return self._entries[name] if name in self else default
+        entry = self._find(name)
+        return default if entry is None else entry
 
     def __contains__(self, name: object) -> bool:
-        self._discover(plugins=False)
-        if name not in self._entries:
-            self._discover()
-        return name in self._entries
+        return self._find(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         self._discover()
-        return iter(sorted(self._entries))
+        return iter(sorted({*self._entries, *self._supplied().entries}))
 
     def __len__(self) -> int:
-        self._discover()
-        return len(self._entries)
+        return len(list(iter(self)))
 
 
 def registry_at(module: str, name: str) -> Registry[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from leakrange.clients.cli.console import print_json, print_table
+from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 
 __all__ = ["data", "models"]
@@ -42,6 +42,8 @@ def list_data(as_json: AsJson = False) -> None:
         [(row["name"], _sample(row), _attributes(row), row["unavailable"] or "yes") for row in rows],
         empty="no data sets",
     )
+    for mistake in datasets.broken:
+        note(f"warning: {mistake}")
 
 
 @models.command("list")

@@ -55,10 +55,11 @@ def load(spec: DataSpec) -> Samples:
     one, shares that leave nothing to train on, a pool larger than the samples to draw from, or a crowd that
     its people cannot make; `DataUnavailable` where the set's file is missing or broken.
     """
-    _checked(spec)
-    # The folder belongs to the key: a process that is pointed elsewhere must not be given the old samples.
+    entry = _checked(spec)
+    # The folder and the entry belong to the key: a process that is pointed elsewhere, or where a set was
+    # imported again, must not be given the old samples.
     with _lock:
-        return _load(spec, os.environ.get("LEAKRANGE_DATA", ""), os.environ.get("LEAKRANGE_CACHE", ""))
+        return _load(spec, entry, os.environ.get("LEAKRANGE_DATA", ""), os.environ.get("LEAKRANGE_CACHE", ""))
 
 
 def load_labels(spec: DataSpec) -> Labelled:
@@ -113,13 +114,13 @@ def _entry(name: str) -> type[DataSet]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
+def _load(spec: DataSpec, _set: type[DataSet], _data_root: str, _cache_root: str) -> Samples:
     if spec.crowd is not None:
-        everyone = _load(spec.model_copy(update={"crowd": None}), _data_root, _cache_root)
+        everyone = _load(spec.model_copy(update={"crowd": None}), _set, _data_root, _cache_root)
         return _crowded(everyone, spec.crowd, spec.seed)
     if spec.subset is not None:
         # All subsets of a set are cut from the cached one, which is read and resized once.
-        whole = _load(spec.model_copy(update={"subset": None}), _data_root, _cache_root)
+        whole = _load(spec.model_copy(update={"subset": None}), _set, _data_root, _cache_root)
         return _subset(whole, spec.subset, spec.seed)
     entry = _readable(spec)
     content = entry.read(spec)

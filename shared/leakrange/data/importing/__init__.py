@@ -1,0 +1,74 @@
+"""Import of a user's own data: a CSV, Parquet or npz file, or a folder of pictures, becomes a data set.
+
+What is imported lies below LEAKRANGE_DATA and needs no code; `leakrange.data.sets.imported` reads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leakrange.data.importing.columnar import ArrayRecords, ParquetRecords, arrays_of
+from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
+from leakrange.data.importing.pictures import prepare_array, prepare_folder
+from leakrange.data.importing.prepared import Prepared
+from leakrange.data.importing.records import CsvRecords
+from leakrange.data.importing.roles import ColumnUse
+from leakrange.data.importing.table import prepare_table
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["ColumnUse", "Prepared", "import_set", "remove_set"]
+
+SIZES = range(16, 513)
+
+
+def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run: bool = False) -> Prepared:
+    """Import a file, or a folder of pictures that are scaled to ``size`` pixels a side, as the data set
+    ``name``. With ``dry_run`` all is read and checked, and nothing is kept.
+
+    Returns what was found. Raises `InvalidInput` or `DataUnavailable` for what gives no data set, `Conflict`
+    for a name that is taken, `StorageFull`; nothing is left of the set then.
+    """
+    free_name(name)
+    if size not in SIZES:
+        raise InvalidInput(f"pictures of {size} pixels a side cannot be asked for", hint="choose 16 to 512")
+    with staged() as scratch:
+        prepared = _prepared(path, use, size, scratch)
+        if not dry_run:
+            write_set(name, path.resolve().name, prepared, scratch)
+    return prepared
+
+
+def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    if path.is_dir():
+        return prepare_folder(path, use, size)
+    if not path.is_file():
+        raise InvalidInput(f"there is no file or folder {path}")
+    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if ending in ("csv", "tsv", "txt"):
+        return prepare_table(CsvRecords(path), use, scratch)
+    if ending in ("parquet", "pq"):
+        return prepare_table(ParquetRecords(path), use, scratch)
+    if ending == "npz":
+        return _of_arrays(path, use, scratch)
+    raise InvalidInput(
+        f"{path.name} has an ending that says nothing of its form",
+        hint="name it *.csv, *.csv.gz, *.parquet or *.npz, or give a folder of pictures",
+    )
+
+
+def _of_arrays(path: Path, use: ColumnUse, scratch: Path) -> Prepared:
+    """A table, or pictures where one array has three axes or more."""
+    arrays = arrays_of(path)
+    wide = [name for name, array in arrays.items() if array.ndim > 1]
+    if len(wide) > 1:
+        raise InvalidInput(
+            f"{path}: {', '.join(wide)} have several axes each", hint="one array holds the samples"
+        )
+    if wide and arrays[wide[0]].ndim > 2:
+        pictures = arrays.pop(wide[0])
+        if pictures.dtype != "uint8":
+            raise InvalidInput(
+                f"{path}: the array {wide[0]!r} is {pictures.dtype}", hint="pictures are uint8, 0 to 255"
+            )
+        return prepare_array(path, wide[0], pictures, arrays, use)
+    return prepare_table(ArrayRecords(path, arrays), use, scratch)

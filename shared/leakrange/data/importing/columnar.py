@@ -1,0 +1,170 @@
+"""Files that hold columns: Parquet, and the arrays of an npz."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.folders import MOST_BYTES
+from leakrange.data.importing.records import Batch, Cells, Records
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.stored import UNREADABLE, stored_arrays
+
+__all__ = ["ArrayRecords", "ParquetRecords", "arrays_of", "as_cells"]
+
+EXACT = 2**53
+"""From here on a float64 does not tell whole numbers apart."""
+
+
+class ParquetRecords(Records):
+    """A Parquet file, read with pyarrow. Columns of lists and other nested values are left out."""
+
+    kind = "Parquet"
+
+    def __init__(self, path: Path) -> None:
+        if find_spec("pyarrow") is None:
+            raise InvalidInput(f"{path} is a Parquet file", hint="to read it: pip install 'leakrange[data]'")
+        import pyarrow.parquet as parquet
+
+        with _readable(path), parquet.ParquetFile(path) as file:
+            schema, facts = file.schema_arrow, file.metadata
+            groups = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
+        if max(groups, default=0) > MOST_BYTES:
+            raise InvalidInput(
+                f"{path} has a row group of {max(groups) / 2**30:.1f} GiB",
+                hint="write it again with smaller row groups",
+            )
+        columns = [name for name, kind in zip(schema.names, schema.types, strict=True) if _flat(kind)]
+        nested = {
+            name: str(kind) for name, kind in zip(schema.names, schema.types, strict=True) if not _flat(kind)
+        }
+        super().__init__(path, columns, nested)
+
+    def batches(self) -> Iterator[Batch]:
+        """See `Records.batches`."""
+        import pyarrow.parquet as parquet
+
+        size = self.size(len(self.columns))
+        with _readable(self.path), parquet.ParquetFile(self.path, buffer_size=2**20) as file:
+            for batch in file.iter_batches(size, columns=list(self.columns), use_threads=False):
+                yield {name: _cells(batch.column(name)) for name in self.columns}
+
+
+class ArrayRecords(Records):
+    """The arrays of an npz, each of which is a column, but one of two axes (rows, numbers): its columns are
+    numbered."""
+
+    kind = "npz"
+
+    def __init__(self, path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        for name, array in arrays.items():
+            if array.ndim == 1:
+                self.arrays[name] = array
+            else:
+                self.arrays |= {f"{name}_{i}": array[:, i] for i in range(array.shape[1])}
+        super().__init__(path, list(self.arrays), {})
+
+    def batches(self) -> Iterator[Batch]:
+        """See `Records.batches`."""
+        size = self.size(len(self.arrays))
+        rows = len(next(iter(self.arrays.values())))
+        for begin in range(0, rows, size):
+            yield {name: as_cells(array[begin : begin + size]) for name, array in self.arrays.items()}
+
+
+def arrays_of(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz, all of as many rows. Raises `InvalidInput` for a file that is broken, or too
+    large for memory."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(entry.file_size for entry in archive.infolist())
+        if total > MOST_BYTES:
+            raise InvalidInput(
+                f"{path} unpacks to {total / 2**30:.1f} GiB; at most {MOST_BYTES / 2**30:g} are read",
+                hint="write a Parquet file instead",
+            )
+        with path.open("rb") as file:
+            arrays = stored_arrays(file)
+    except InvalidInput:
+        raise
+    except (*UNREADABLE, MemoryError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error}",
+            hint="write it with numpy.savez: numbers, truth values and text, no objects",
+        ) from error
+    rows = {len(array) if array.ndim else 0 for array in arrays.values()}
+    if len(rows) != 1 or 0 in rows:
+        raise InvalidInput(
+            f"{path}: its arrays have {', '.join(map(str, sorted(rows))) or 'no'} rows",
+            hint="give every array one entry a row",
+        )
+    return arrays
+
+
+def as_cells(array: NDArray[Any]) -> Cells:
+    """A column (N,) of an npz as cells."""
+    if array.dtype.kind == "b":
+        return ["true" if each else "false" for each in array]
+    if array.dtype.kind == "U":
+        return [str(each) for each in array]
+    if array.dtype.kind in "iu" and _huge(array):
+        return [str(each) for each in array.tolist()]
+    numbers: NDArray[np.float64] = array.astype(np.float64)
+    return numbers
+
+
+def _huge(array: NDArray[Any]) -> bool:
+    return bool(len(array) and max(abs(int(array.min())), abs(int(array.max()))) >= EXACT)
+
+
+def _flat(kind: Any) -> bool:
+    from pyarrow import types
+
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(
+        types.is_primitive(inner)
+        or types.is_decimal(inner)
+        or types.is_string(inner)
+        or types.is_large_string(inner)
+        or types.is_string_view(inner)
+        or types.is_null(inner)
+    ) and not types.is_duration(inner)
+
+
+def _cells(column: Any) -> Cells:
+    import pyarrow
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return _cells(column.cast(kind.value_type))
+    if types.is_null(kind):
+        return [""] * len(column)
+    if types.is_decimal(kind) or types.is_floating(kind):
+        return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if types.is_integer(kind):
+        ends = compute.min_max(column).as_py()
+        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) < EXACT:
+            return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    text: list[str] = column.cast(pyarrow.string()).fill_null("").to_pylist()
+    return text
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises for a broken file into `InvalidInput`."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InvalidInput(f"{path} cannot be read: {first}", hint="is it a whole Parquet file?") from error
