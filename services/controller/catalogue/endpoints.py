@@ -4,7 +4,6 @@ language's schema. What is looked up in registries is made in threads.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any
 
 import orjson
@@ -76,12 +75,7 @@ async def models(
 @router.get("/scenario/schema", response_model=dict[str, Any])
 def schema() -> Response:
     """The JSON schema of scenarios, for editors."""
-    return Response(_schema(), media_type="application/json")
-
-
-@cache
-def _schema() -> bytes:
-    return orjson.dumps(scenario_schema())
+    return Response(orjson.dumps(scenario_schema()), media_type="application/json")
 
 
 def _entry(name: str, entry: Any) -> Entry:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -105,11 +104,6 @@ def _matching(proposals: Iterable[Proposal], word: str) -> tuple[Proposal, ...]:
     return tuple(matching[:MOST])
 
 
-@cache
-def _schema() -> Schema:
-    return scenario_schema()
-
-
 class _Proposals:
     """Proposals for the cursor of one text. ``alone`` tells whether nothing stands before the word on its
     line, ``colon`` whether one follows it."""
@@ -126,7 +120,7 @@ class _Proposals:
         if where is None:
             return
         role, place = where
-        chosen = allowed_at(_schema(), self.source.value, place)
+        chosen = allowed_at(scenario_schema(), self.source.value, place)
         if self.alone and not self.colon and chosen.value == {CURSOR: None}:
             # The colon is not the writer's: the word may be a value as well.
             listed = bool(place) and isinstance(place[-1], int)
@@ -154,12 +148,12 @@ class _Proposals:
             if all(part.get("type") == "null" for part in parts):
                 continue
             yield self._key(
-                key, summary([each for part in parts for each in flat(_schema(), part)], description)
+                key, summary([each for part in parts for each in flat(scenario_schema(), part)], description)
             )
         for each in chosen.alternatives:
             for key in each.get("propertyNames", {}).get("enum", ()):
                 if key not in there:
-                    yield self._key(key, summary(list(flat(_schema(), property_of(each, key) or {}))))
+                    yield self._key(key, summary(list(flat(scenario_schema(), property_of(each, key) or {}))))
 
     def _key(self, key: str, note: str) -> Proposal:
         return Proposal(insert=key if self.colon else f"{key}: ", label=key, kind="key", note=note)
@@ -174,7 +168,7 @@ class _Proposals:
                 continue
             if not each.get("minItems"):
                 yield Proposal(insert="[]", label="[]", kind="value", note="nothing")
-            for item in self._single((*place, 0), list(flat(_schema(), each.get("items", {})))):
+            for item in self._single((*place, 0), list(flat(scenario_schema(), each.get("items", {})))):
                 yield item.model_copy(update={"insert": f"[{item.insert}]"})
 
     def _single(self, place: Place, alternatives: list[Schema]) -> Iterator[Proposal]:

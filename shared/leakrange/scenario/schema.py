@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -42,7 +43,12 @@ SECTIONS = {
 
 
 def scenario_schema() -> Schema:
-    """The schema (draft 2020-12)."""
+    """The schema (draft 2020-12), with the data sets that there are now. It is shared: do not change it."""
+    return _schema_of(tuple(datasets))
+
+
+@lru_cache(maxsize=1)
+def _schema_of(sets: tuple[str, ...]) -> Schema:
     behaviours, attacks = registered.behaviours(), registered.attacks()
     defences: dict[str, Any] = {name: one for stage in STAGES.values() for name, one in stage.items()}
     every = (*behaviours.values(), *attacks.values(), *defences.values())
@@ -50,10 +56,10 @@ def scenario_schema() -> Schema:
     models = dict.fromkeys([*parts, LoadSpec, *(entry.Parameters for entry in every)])
     of, definitions = _defined(list(models))
 
-    data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(datasets)}}
+    data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(sets)}}
     chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
     client = {**of(ClientSpec), "properties": {**of(ClientSpec)["properties"], "defence": chain}}
-    either = {"anyOf": [_one_of(datasets), {"$ref": "#/$defs/data"}]}
+    either = {"anyOf": [_one_of(sets), {"$ref": "#/$defs/data"}]}
     providers = [
         _variant(of(ProviderSpec), of(entry.Parameters), named, entry.summary)
         for key, entry in behaviours.items()

@@ -83,23 +83,20 @@ class ArrayRecords(Records):
 def arrays_of(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an npz, all of as many rows. Raises `InvalidInput` for a file that is broken, or too
     large for memory."""
+    hint = "write it with numpy.savez: numbers, truth values and text, no objects"
     try:
         with zipfile.ZipFile(path) as archive:
             total = sum(entry.file_size for entry in archive.infolist())
-        if total > MOST_BYTES:
-            raise InvalidInput(
-                f"{path} unpacks to {total / 2**30:.1f} GiB; at most {MOST_BYTES / 2**30:g} are read",
-                hint="write a Parquet file instead",
-            )
-        with path.open("rb") as file:
-            arrays = stored_arrays(file)
-    except InvalidInput:
-        raise
+        if total <= MOST_BYTES:
+            with path.open("rb") as file:
+                arrays = stored_arrays(file)
     except (*UNREADABLE, MemoryError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}", hint=hint) from error
+    if total > MOST_BYTES:
         raise InvalidInput(
-            f"{path} cannot be read: {error}",
-            hint="write it with numpy.savez: numbers, truth values and text, no objects",
-        ) from error
+            f"{path} unpacks to {total / 2**30:.1f} GiB; at most {MOST_BYTES / 2**30:g} are read",
+            hint="write a Parquet file instead",
+        )
     rows = {len(array) if array.ndim else 0 for array in arrays.values()}
     if len(rows) != 1 or 0 in rows:
         raise InvalidInput(

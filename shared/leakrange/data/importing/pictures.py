@@ -60,6 +60,12 @@ def prepare_array(
             f"{path}: the array {name!r} has the shape {pictures.shape}",
             hint="pictures are (rows, height, width), or with a last axis of 1 or 3 channels",
         )
+    height, width = values.shape[1:3]
+    if height != width or not LEAST_SIDE <= height <= MOST_SIDE:
+        raise InvalidInput(
+            f"{path}: the pictures are {height} pixels high and {width} wide",
+            hint=f"make them square, with sides of {LEAST_SIDE} to {MOST_SIDE} pixels",
+        )
     use.check(list(columns))
     roles = _roles(use, {each: as_cells(columns[each]) for each in use.roles})
     first: dict[bytes, int] = {}
@@ -77,12 +83,6 @@ def _prepared(
 ) -> Prepared:
     division = divide(roles, use, group)
     kept = np.flatnonzero(division.kept)
-    height, width, channels = values.shape[1:]
-    if not (MOST_SIDE >= height >= LEAST_SIDE <= width <= MOST_SIDE):
-        raise InvalidInput(
-            f"the pictures are {height} pixels high and {width} wide",
-            hint=f"scale them to sides of {LEAST_SIDE} to {MOST_SIDE} pixels",
-        )
 
     def pieces() -> Iterator[NDArray[np.uint8]]:
         for begin in range(0, len(kept), PIECE):
@@ -90,7 +90,7 @@ def _prepared(
 
     return Prepared(
         kind=kind,
-        sample=SampleSpec.picture(height, width, channels),
+        sample=SampleSpec.picture(*values.shape[1:]),
         values=pieces,
         labels=labelled(roles, use, division),
         division=division,
@@ -150,9 +150,10 @@ def _columns(folder: Path, paths: Sequence[Path]) -> tuple[dict[str, list[str]],
     row: dict[str, int] = {}
     columns: dict[str, list[str]] = {name: [] for name in records.columns}
     for batch in records.batches():
-        for file in batch[FILE]:
-            if row.setdefault(str(file).strip(), len(row)) != len(row) - 1:
+        for file in (str(each).strip() for each in batch[FILE]):
+            if file in row:
                 raise InvalidInput(f"{found[0]} names {file!r} twice", hint="give each picture one row")
+            row[file] = len(row)
         for name, cells in batch.items():
             columns[name] += [str(cell) for cell in cells]
     places = [row.get(path.relative_to(folder).as_posix(), -1) for path in paths]
