@@ -20,6 +20,7 @@ __all__ = ["ColumnUse", "Labels", "RoleColumn", "attribute_labels", "members"]
 MOST_CLASSES = 256
 FEW_NUMBERS = 12
 """A column of at most so many different numbers has a class for each; one of more is cut at its quartiles."""
+FEW_ROWS = 40
 SHARES = (0.25, 0.5, 0.75)
 IN, OUT = (
     frozenset({"1", "yes", "true", "in", "member", "train"}),
@@ -132,6 +133,11 @@ def members(column: RoleColumn) -> NDArray[np.bool_]:
 def _of_text(column: RoleColumn, codes: NDArray[np.int64]) -> Labels:
     values = sorted(column.place)
     _check_count(column.name, len(values))
+    if 2 * len(values) > max(len(codes), FEW_ROWS):
+        raise InvalidInput(
+            f"column {column.name!r} has {len(values)} different values in {len(codes)} rows",
+            hint="a class needs several rows: group the values in the file first",
+        )
     for value in values:
         if not value.isprintable() or value[0] in "=+-@" or len(value) > 64:
             raise InvalidInput(
