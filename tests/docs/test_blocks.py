@@ -34,6 +34,7 @@ TESTED_ELSEWHERE = {
     "docs/extend/paper.md": "tests/papers/test_own_paper.py",
     "docs/extend/step.md": "tests/registry/test_own_step.py",
     "docs/guides/targets.md": "tests/proxy/test_targets_guide.py",
+    "docs/guides/own-data.md": "tests/docs/test_own_data.py",
     "docs/victim.md": "tests/range/test_victim.py",
 } | {
     f"docs/extend/{page}.md": "tests/registry/test_own_package.py"
