@@ -144,6 +144,48 @@ def test_another_separator_a_gzip_parquet_and_npz_give_the_same_samples(root: Pa
         assert len(again.spec.columns or ()) == 7
 
 
+@pytest.fixture
+def saved(root: Path) -> Path:
+    """A Hugging Face data set in several files, with a column that names its classes and one of lists."""
+    hugging_face = pytest.importorskip("datasets")
+    rows = customers(150)
+    columns: dict[str, list[object]] = {name: [row[name] or None for row in rows] for name in rows[0]}
+    columns["exited"] = [row["exited"] for row in rows]
+    columns["words"] = [["a"]] * 150
+    kept = hugging_face.Dataset.from_dict(columns)
+    kept = kept.cast_column("exited", hugging_face.ClassLabel(names=["stayed", "left"]))
+    kept.save_to_disk(root / "saved", num_shards=2)
+    return root / "saved"
+
+
+def test_a_saved_hugging_face_set_is_a_table_with_its_class_names(root: Path, saved: Path) -> None:
+    first = imported(write_rows(root / "a.csv", customers(150)))
+    prepared = import_set(saved, "saved", USE)
+    data = load(DataSpec(name="saved", **WHOLE))
+    assert data.values == pytest.approx(first.values, rel=1e-6)
+    assert data.attributes["exited"].classes == ("left", "stayed")
+    assert (data.labels["exited"] == 1 - first.labels["exited"]).all()
+    assert "list" in next(plan.rule for plan in prepared.columns if plan.name == "words")
+
+
+def test_a_broken_saved_set_is_refused(root: Path, saved: Path) -> None:
+    (saved / "dataset_info.json").write_text("[]")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        import_set(saved, "mine", USE)
+    (saved / "dataset_info.json").write_text("{}")
+    data = sorted(saved.glob("*.arrow"))[1]
+    data.write_bytes(data.read_bytes()[:-300])
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        import_set(saved, "mine", USE)
+    (saved / "state.json").write_text('{"_data_files": [{"filename": "../../a"}]}')
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        import_set(saved, "mine", USE)
+    assert "mine" not in datasets
+    (saved / "state.json").rename(saved / "dataset_dict.json")
+    with pytest.raises(InvalidInput, match="holds several parts"):
+        import_set(saved, "mine", USE)
+
+
 def test_a_few_texts_among_numbers_count_as_missing(root: Path) -> None:
     rows = customers(300)
     rows[11]["age"] = "unknown"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.data.importing.columnar import ArrayRecords, ParquetRecords, arrays_of
+from leakrange.data.importing.columnar import SAVED, ArrayRecords, ParquetRecords, SavedRecords, arrays_of
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
 from leakrange.data.importing.pictures import prepare_array, prepare_folder
 from leakrange.data.importing.prepared import Prepared
@@ -39,6 +39,12 @@ def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run
 
 
 def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    if (path / SAVED).is_file():
+        return prepare_table(SavedRecords(path), use, scratch)
+    if (path / "dataset_dict.json").is_file():
+        raise InvalidInput(
+            f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
+        )
     if path.is_dir():
         return prepare_folder(path, use, size)
     if not path.is_file():

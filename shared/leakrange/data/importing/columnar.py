@@ -1,7 +1,8 @@
-"""Files that hold columns: Parquet, and the arrays of an npz."""
+"""Files that hold columns: Parquet, Arrow as Hugging Face saves it, and the arrays of an npz."""
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,10 +15,16 @@ from numpy.typing import NDArray
 
 from leakrange.data.folders import MOST_BYTES
 from leakrange.data.importing.records import Batch, Cells, Records
+from leakrange.wire.disk import read_regular
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.stored import UNREADABLE, stored_arrays
 
-__all__ = ["ArrayRecords", "ParquetRecords", "arrays_of", "as_cells"]
+__all__ = ["SAVED", "ArrayRecords", "ParquetRecords", "SavedRecords", "arrays_of", "as_cells"]
+
+SAVED = "state.json"
+"""The file by which a saved Hugging Face data set is known."""
+MOST_FACTS = 16 * 2**20
+"""Bytes in one of its files of facts."""
 
 EXACT = 2**53
 """From here on a float64 does not tell whole numbers apart."""
@@ -29,8 +36,7 @@ class ParquetRecords(Records):
     kind = "Parquet"
 
     def __init__(self, path: Path) -> None:
-        if find_spec("pyarrow") is None:
-            raise InvalidInput(f"{path} is a Parquet file", hint="to read it: pip install 'leakrange[data]'")
+        _require_pyarrow(path)
         import pyarrow.parquet as parquet
 
         with _readable(path), parquet.ParquetFile(path) as file:
@@ -41,11 +47,7 @@ class ParquetRecords(Records):
                 f"{path} has a row group of {max(groups) / 2**30:.1f} GiB",
                 hint="write it again with smaller row groups",
             )
-        columns = [name for name, kind in zip(schema.names, schema.types, strict=True) if _flat(kind)]
-        nested = {
-            name: str(kind) for name, kind in zip(schema.names, schema.types, strict=True) if not _flat(kind)
-        }
-        super().__init__(path, columns, nested)
+        super().__init__(path, *_columns(schema))
 
     def batches(self) -> Iterator[Batch]:
         """See `Records.batches`."""
@@ -55,6 +57,53 @@ class ParquetRecords(Records):
         with _readable(self.path), parquet.ParquetFile(self.path, buffer_size=2**20) as file:
             for batch in file.iter_batches(size, columns=list(self.columns), use_threads=False):
                 yield {name: _cells(batch.column(name)) for name in self.columns}
+
+
+class SavedRecords(Records):
+    """A Hugging Face data set in the folder to which it was saved (`save_to_disk`): Arrow files, and the
+    names of its classes. Columns of lists, pictures and other nested values are left out."""
+
+    kind = "Hugging Face data set"
+
+    def __init__(self, path: Path) -> None:
+        _require_pyarrow(path)
+        import pyarrow
+
+        with _readable(path):
+            state = json.loads(read_regular(path, SAVED, MOST_FACTS))
+            features = json.loads(read_regular(path, "dataset_info.json", MOST_FACTS)).get("features") or {}
+            self.files = [path / Path(each["filename"]).name for each in state["_data_files"]]
+            self.classes = {
+                name: [str(each) for each in kind["names"]]
+                for name, kind in features.items()
+                if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"
+            }
+            with pyarrow.memory_map(str(self.files[0])) as file, pyarrow.ipc.open_stream(file) as stream:
+                schema = stream.schema
+        super().__init__(path, *_columns(schema))
+
+    def batches(self) -> Iterator[Batch]:
+        """See `Records.batches`."""
+        import pyarrow
+
+        size = self.size(len(self.columns))
+        for path in self.files:
+            with (
+                _readable(path),
+                pyarrow.memory_map(str(path)) as file,
+                pyarrow.ipc.open_stream(file) as stream,
+            ):
+                for written in stream:
+                    for begin in range(0, len(written), size):
+                        batch = written.slice(begin, size)
+                        yield {name: self._named(name, _cells(batch.column(name))) for name in self.columns}
+
+    def _named(self, column: str, cells: Cells) -> Cells:
+        """Cells with the names of classes in place of their numbers, if the set names them."""
+        names = self.classes.get(column)
+        if names is None or not isinstance(cells, np.ndarray):
+            return cells
+        return [names[int(each)] if 0 <= each < len(names) else "" for each in cells]
 
 
 class ArrayRecords(Records):
@@ -122,6 +171,18 @@ def _huge(array: NDArray[Any]) -> bool:
     return bool(len(array) and max(abs(int(array.min())), abs(int(array.max()))) >= EXACT)
 
 
+def _require_pyarrow(path: Path) -> None:
+    if find_spec("pyarrow") is None:
+        raise InvalidInput(f"pyarrow is needed to read {path}", hint="pip install 'leakrange[data]'")
+
+
+def _columns(schema: Any) -> tuple[list[str], dict[str, str]]:
+    """The columns that can be read, and what the others hold."""
+    columns = list(zip(schema.names, schema.types, strict=True))
+    nested = {name: str(kind)[:80] for name, kind in columns if not _flat(kind)}
+    return [name for name, kind in columns if _flat(kind)], nested
+
+
 def _flat(kind: Any) -> bool:
     from pyarrow import types
 
@@ -157,11 +218,11 @@ def _cells(column: Any) -> Cells:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises for a broken file into `InvalidInput`."""
+    """Turn what pyarrow raises for a broken file, and facts of another form, into `InvalidInput`."""
     import pyarrow
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InvalidInput(f"{path} cannot be read: {first}", hint="is it a whole Parquet file?") from error
+        raise InvalidInput(f"{path} cannot be read: {first}", hint="is it whole?") from error
