@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from leakrange.registry import Registry, UnknownName
+from leakrange.registry import Registry, Supply, UnknownName
 
 ENTRY = """
 import time
@@ -87,3 +87,22 @@ for registry in (attacks, datasets, input_defences, model_defences, output_defen
 
 def test_every_registry_of_the_house_lists_itself_without_a_deep_learning_framework() -> None:
     subprocess.run([sys.executable, "-c", BLOCKED], check=True, timeout=120)
+
+
+def test_what_a_source_supplies_comes_and_goes(package: str) -> None:
+    things, supplied = _things(package), {"four": object(), "two": object()}
+    built_in = things["two"]
+
+    @things.source
+    def supply() -> Supply[object]:
+        return Supply(dict(supplied), ("thing 'five' is broken",))
+
+    assert list(things) == ["four", "one", "three", "two"]
+    assert things["four"] is supplied["four"]
+    assert things["two"] is built_in
+    assert things.broken == ("thing 'five' is broken", "thing 'two': its name is taken")
+    del supplied["four"]
+    assert "four" not in things
+    assert things.get("four") is None
+    with pytest.raises(UnknownName, match="'five' is broken"):
+        things["five"]
