@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,15 @@ def test_only_imported_sets_can_be_removed(folder: Path, root: Path) -> None:
     with pytest.raises(NotFound):
         remove_set("linked")
     assert (root / "customers.csv").exists()
+
+
+def test_what_a_killed_import_left_is_deleted_by_a_later_one(folder: Path, root: Path) -> None:
+    left, at_work = (folder.parent / f".unfinished-{name}" for name in ("left", "at-work"))
+    for each in (left, at_work):
+        (each / "mine").mkdir(parents=True)
+    os.utime(left, (1_000_000_000, 1_000_000_000))
+    import_set(root / "customers.csv", "other", USE)
+    assert sorted(each.name for each in folder.parent.iterdir()) == [".unfinished-at-work", "mine", "other"]
 
 
 def broken(folder: Path, change: str) -> None:

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 __all__ = ["free_name", "remove_set", "staged", "write_set"]
 
 UNFINISHED = ".unfinished-"
+ABANDONED = 24 * 3600
+"""Seconds after which an import is taken for killed."""
 
 
 def free_name(name: str) -> Path:
@@ -58,11 +61,12 @@ def free_name(name: str) -> Path:
 
 @contextmanager
 def staged() -> Iterator[Path]:
-    """A folder beside the imported sets that no one else sees, and that is gone afterwards. Raises
-    `InvalidInput` where it cannot be made."""
+    """A folder beside the imported sets that no one else sees, and that is gone afterwards; those that a
+    killed import left are deleted. Raises `InvalidInput` where it cannot be made."""
     root = _root()
     try:
         root.mkdir(parents=True, exist_ok=True)
+        _sweep(root)
         folder = tempfile.TemporaryDirectory(dir=root, prefix=UNFINISHED)
     except OSError as error:
         raise InvalidInput(
@@ -104,6 +108,14 @@ def remove_set(name: str) -> None:
         shutil.rmtree(gone.parent)
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be deleted: {error.strerror}") from error
+
+
+def _sweep(root: Path) -> None:
+    """Delete what imports left that did not end, unless one may still be at work."""
+    for folder in root.glob(f"{UNFINISHED}*"):
+        with suppress(FileNotFoundError):  # it may end just now
+            if time.time() - folder.stat().st_mtime > ABANDONED:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _root() -> Path:
