@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from leakrange import tracing
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Inferred
+from leakrange.providers.foreign import folder as model_files
 from leakrange.services.provider.decoding import DecodingProcess
 from leakrange.services.provider.metrics import ProviderMetrics
-from leakrange.services.provider.models import LoadedModels, ServedModel
+from leakrange.services.provider.models import LoadedModels
+from leakrange.services.provider.served import ServedModel
 from leakrange.services.provider.store import Store, StoredUpload
 from leakrange.services.provider.upload_traces import UploadTraces
 from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
@@ -135,6 +137,10 @@ class Intake:
             if served.deployment.artifact == digest:
                 return served.has_decoder
         if digest not in self._withdrawn:
-            files = await asyncio.to_thread(read_files, self._models.folder(digest))
-            self._withdrawn[digest] = files.decoder is not None
+            folder = self._models.folder(digest)
+            if model_files.is_one(folder):
+                self._withdrawn[digest] = False
+            else:
+                files = await asyncio.to_thread(read_files, folder)
+                self._withdrawn[digest] = files.decoder is not None
         return self._withdrawn[digest]

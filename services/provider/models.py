@@ -4,31 +4,24 @@ requests."""
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import structlog
-from numpy.typing import NDArray
 
-from leakrange.metrics import unit_length
-from leakrange.nets.folded import folded
 from leakrange.providers import artifact as artifacts
-from leakrange.providers.inference import logits_from, outputs
-from leakrange.services.provider.batching import Batcher
-from leakrange.services.provider.device import ComputeDevice, NetPass
+from leakrange.providers.foreign import folder as model_files
+from leakrange.services.provider.device import ComputeDevice
 from leakrange.services.provider.gallery import PersonGallery
 from leakrange.services.provider.gallery_store import GalleryStore, Template
 from leakrange.services.provider.generation import Generation
 from leakrange.services.provider.metrics import ProviderMetrics
-from leakrange.services.provider.services import model_card, public_version
+from leakrange.services.provider.servable import of_artifact, of_file
+from leakrange.services.provider.served import ServedModel
+from leakrange.services.provider.services import public_version
 from leakrange.services.provider.settings import ProviderSettings
 from leakrange.services.provider.store import Store
-from leakrange.services.provider.vectors import Vectors
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import (
@@ -39,89 +32,9 @@ from leakrange.wire.errors import (
     UnknownModel,
 )
 from leakrange.wire.names import PublicNames
-from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
 
 log = structlog.get_logger("leakrange.services.provider.models")
-
-
-class ServedModel:
-    """One version of a model in memory: its card, its public file (empty where it has none), a queue for each
-    release, and, for a verification, the persons enrolled with it.
-
-    A holder may continue to use it after another version has taken its name. A decoder is not in memory: it
-    runs in another process.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        deployment: Deployment,
-        artifact: artifacts.Artifact,
-        version: str,
-        device: ComputeDevice,
-        settings: ProviderSettings,
-        metrics: ProviderMetrics,
-    ) -> None:
-        self.deployment = deployment
-        self.has_decoder = artifact.decoder is not None
-        self.gallery: PersonGallery | None = None
-        self.public = b""
-        if deployment.service == "classifier":
-            self.public = artifacts.public_bytes(artifact, deployment.release)
-        self.card = model_card(
-            name,
-            deployment,
-            artifact,
-            version=version,
-            sha256=hashlib.sha256(self.public).hexdigest(),
-            max_batch=settings.max_batch,
-        )
-        net = folded(artifact.classifier).to(device.name)
-        self._device, self._head = device, partial(logits_from, net)
-        self._queues: dict[str, Batcher] = {}
-        for release in self.card.releases:
-            if release == "sample":
-                continue  # no net is asked for it
-            kind = "features" if release == "score" else release
-            example = np.zeros((1, *self.card.input.shape), self.card.input.dtype)
-            self._queues[kind] = Batcher(
-                NetPass(device, partial(outputs, net, kind=kind), example),
-                cap=settings.batch,
-                limit=settings.queue,
-                metrics=metrics,
-                model=name,
-                release=kind,
-            )
-        self._vectors: Vectors | None = None
-        if deployment.service != "classifier":
-            [only] = self._queues
-            self._vectors = Vectors(partial(self._pass, only), most=settings.kept_vectors)
-
-    async def release(
-        self, kind: str, samples: NDArray[Any], marks: list[bytes] | None = None
-    ) -> NDArray[np.float32]:
-        """Releases (B, ...) of samples (B, *shape) as the model's card says; `Unavailable` when full. A
-        "sample" is released unchanged.
-
-        A student service keeps the results: its users ask about the same samples again and again. ``marks``
-        are the samples' `sample_marks`, where the caller has them.
-        """
-        if kind == "sample":
-            return samples.astype(np.float32)
-        if self._vectors is not None:
-            return await self._vectors.of(samples, sample_marks(samples) if marks is None else marks)
-        return await self._pass(kind, samples)
-
-    async def logits(self, release: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The logits (B, Y) that decide on an upload of samples or features (B, ...)."""
-        if release == "sample":
-            return await self.release("logits", self.card.input.nearest(values))
-        return await self._device.run(self._head, values)
-
-    async def _pass(self, kind: str, samples: NDArray[Any]) -> NDArray[np.float32]:
-        values = await self._queues[kind].answer(samples)
-        return unit_length(values) if self.deployment.normalised else values
 
 
 class LoadedModels:
@@ -166,11 +79,13 @@ class LoadedModels:
         return public_version(self._names, name, deployment)
 
     def folder(self, digest: str) -> Path:
-        """The folder of an artifact; raises `NotFound`."""
-        folder = artifacts.find(self._settings.models_dir, digest)
+        """The folder of an artifact, ours or a model file of others; raises `NotFound`."""
+        root = self._settings.models_dir
+        folder = artifacts.find(root, digest) or model_files.find(root, digest)
         if folder is None:
             raise NotFound(
-                f"there is no artifact {digest}", hint="train it first, or mount the folder of the artifacts"
+                f"there is no artifact {digest}",
+                hint="train it, add a file with 'leakrange models add', or mount the folder of the artifacts",
             )
         return folder
 
@@ -288,10 +203,13 @@ class LoadedModels:
 
     async def _load(self, name: str, deployment: Deployment) -> ServedModel:
         def load() -> ServedModel:
-            artifact = artifacts.load(self.folder(deployment.artifact))
+            folder, device = self.folder(deployment.artifact), self._device
+            if model_files.is_one(folder):
+                servable = of_file(model_files.load(folder, threads=self._settings.threads))
+            else:
+                servable = of_artifact(artifacts.load(folder), deployment, device.name)
             version = self.version(name, deployment)
-            loaded_by = (self._device, self._settings, self._metrics)
-            return ServedModel(name, deployment, artifact, version, *loaded_by)
+            return ServedModel(name, deployment, servable, version, device, self._settings, self._metrics)
 
         return await asyncio.to_thread(load)
 

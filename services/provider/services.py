@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from leakrange.providers.artifact import Artifact
+import hashlib
+
+from leakrange.services.provider.servable import Servable
 from leakrange.wire.endpoints import released_by
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import PublicNames
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment, ModelCard
 
 
@@ -19,32 +23,52 @@ def public_version(names: PublicNames, name: str, deployment: Deployment) -> str
 
 
 def model_card(
-    name: str, deployment: Deployment, artifact: Artifact, *, version: str, sha256: str, max_batch: int
+    name: str, deployment: Deployment, servable: Servable, *, version: str, max_batch: int
 ) -> ModelCard:
-    """The facts that users may know of an artifact that is served as ``deployment`` says.
+    """The facts that users may know of a model that is served as ``deployment`` says.
 
-    ``sha256`` is that of the file that users may download. The card of a student service hides its teacher's
-    file, size, task and classes; a recognition's classes are the student's identities.
+    The card of a student service hides its teacher's file, size, task and classes; a recognition's classes
+    are the student's identities. Raises `InvalidInput` where the model cannot give what the deployment asks
+    for.
     """
-    config, service = artifact.config, deployment.service
+    service = deployment.service
     public = service == "classifier"
     own_classes = service in ("classifier", "recognition")
-    released = list(released_by(service))
+    released = _released(deployment, servable)
     return ModelCard(
         name=name,
         version=version,
-        sha256=sha256 if public else "",
-        task=config.target if own_classes else service,
-        classes=list(config.classes) if own_classes else [],
-        heads=config.heads if own_classes else None,
-        input=config.input,
+        sha256=hashlib.sha256(servable.public).hexdigest() if servable.public else "",
+        task=servable.task if own_classes else service,
+        classes=list(servable.classes) if own_classes else [],
+        heads=servable.heads if own_classes else None,
+        input=servable.input,
         releases=released,
         default_release=deployment.release if public else released[0],
-        features=config.features if "features" in released else 0,
+        features=servable.features if "features" in released else 0,
         max_batch=max_batch,
-        parameters=artifact.classifier.parameter_count() if public else 0,
+        parameters=servable.parameters if public else 0,
         service=service,
         normalised=deployment.normalised,
         distance=deployment.distance,
         threshold=deployment.threshold,
     )
+
+
+def _released(deployment: Deployment, servable: Servable) -> list[ReleaseKind]:
+    """What the model is served with: of what its service releases that which it can compute."""
+    of_service = released_by(deployment.service)
+    needed = {kind: "features" if kind == "score" else kind for kind in of_service}
+    released = [kind for kind in of_service if kind == "sample" or needed[kind] in servable.releases]
+    can = ", ".join(servable.releases)
+    if not released or (deployment.service == "classifier" and not servable.classes):
+        raise InvalidInput(
+            f"this model gives {can}: it cannot be served as a {deployment.service}",
+            hint="features are served as features or verification, classes as classifier or recognition",
+        )
+    if deployment.service == "classifier" and deployment.release not in released:
+        raise InvalidInput(
+            f"this model gives {can}, and not {deployment.release}",
+            hint=f'deploy it with "release": "{released[0]}"',
+        )
+    return released

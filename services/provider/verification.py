@@ -13,7 +13,8 @@ from leakrange.metrics import pair_distances
 from leakrange.service.exchange import CompleteAnswer, Request
 from leakrange.services.provider.content import read_body, values_answer
 from leakrange.services.provider.gallery_store import Template
-from leakrange.services.provider.models import LoadedModels, ServedModel
+from leakrange.services.provider.models import LoadedModels
+from leakrange.services.provider.served import ServedModel
 from leakrange.services.provider.settings import ProviderSettings
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY

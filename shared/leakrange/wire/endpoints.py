@@ -115,19 +115,29 @@ def endpoint_of(service: Service, release: ReleaseKind) -> str:
 
 
 def check_endpoint(card: ModelCard, endpoint: str) -> None:
-    """Raise `NotFound`, naming the endpoints that exist, if the model of that card has no such endpoint."""
-    answered = endpoints_of(card.service)
-    if endpoint not in answered:
+    """Raise `NotFound`, naming the endpoints that exist, if the model of that card has no such endpoint: its
+    service has none, or the model itself has no such release, or no file for its users."""
+    if endpoint not in endpoints_of(card.service) or not _has(card, endpoint):
+        answered = [name for name in endpoints_of(card.service) if _has(card, name)]
         raise NotFound(
             f"the model {card.name!r} has no endpoint {endpoint!r}",
             hint=f"it is a {card.service} service, which answers: {', '.join(answered)}",
         )
 
 
+def _has(card: ModelCard, endpoint: str) -> bool:
+    """Whether a model has what an endpoint of its service sends."""
+    if endpoint == ARTIFACT:
+        return card.sha256 != ""
+    return endpoint not in RELEASES or RELEASES[endpoint] in card.releases
+
+
 def check_upload(card: ModelCard, release: ReleaseKind, values: NDArray[np.float32]) -> None:
     """Raise `InvalidInput` if the model of that card cannot decide on ``values`` (samples, ...)."""
     if release not in UPLOADED:
         raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {release}")
+    if release == "features" and release not in card.releases:
+        raise InvalidInput(f"the model {card.name!r} decides on no features: it releases none")
     if values.shape[1:] != (wanted := card.shape_of(release)):
         raise InvalidInput(
             f"the {release} of this model have the shape {('samples', *wanted)}; this upload has "
