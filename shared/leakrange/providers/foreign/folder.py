@@ -83,7 +83,7 @@ def load(folder: Path, *, threads: int = 1) -> FileModel:
         raise _damaged(folder, error.detail) from error
     if hashlib.sha256(content).hexdigest() != folder.name or hashlib.sha256(file).hexdigest() != card.sha256:
         raise _damaged(folder, "it does not hold what its name stands for")
-    entry.require(trusted=card.trusted)
+    entry.require()
     return FileModel(card, entry.net(file, card, trusted=card.trusted, threads=threads))
 
 
@@ -95,7 +95,7 @@ def _checked(file: Path, card: FileCard, staging: Path, trusted: bool) -> tuple[
     except OSError as error:
         raise InvalidArtifact(f"{file.name} cannot be read: {error.strerror}") from error
     entry = format_of(content)
-    entry.require(trusted=trusted)
+    entry.require()
     content = entry.sealed(content, file.parent)
     net = entry.net(content, card, trusted=trusted, threads=1)
     width, sentence = trial(net, card)
@@ -104,7 +104,7 @@ def _checked(file: Path, card: FileCard, staging: Path, trusted: bool) -> tuple[
         "format": entry.name,
         "sha256": hashlib.sha256(content).hexdigest(),
         "width": width,
-        "trusted": trusted and entry.risk is not None,
+        "trusted": trusted and entry.needs_trust(content),
     }
     return StoredCard.model_validate({**card.model_dump(), **added}), sentence
 

@@ -37,13 +37,17 @@ class FileFormat(ABC):
     """The name of such a file in the folder where it is kept."""
     packages: ClassVar[tuple[str, ...]]
     """The modules that must be importable to read it."""
-    risk: ClassVar[str | None] = None
-    """Why its maker must be trusted, as a sentence; None where a file can be read without."""
 
     @classmethod
     @abstractmethod
     def holds(cls, content: bytes) -> bool:
         """Return whether ``content`` looks like this format."""
+
+    @classmethod
+    def needs_trust(cls, content: bytes) -> bool:  # noqa: ARG003
+        """Return whether opening ``content`` can run code of its maker; raises `InvalidArtifact` for a
+        damaged file."""
+        return False
 
     @classmethod
     def sealed(cls, content: bytes, folder: Path) -> bytes:  # noqa: ARG003
@@ -54,23 +58,17 @@ class FileFormat(ABC):
     @classmethod
     @abstractmethod
     def net(cls, content: bytes, card: FileCard, *, trusted: bool, threads: int) -> FileNet:
-        """Open a sealed file for so many ``threads``; ``trusted``: it may run code. Raises `InvalidArtifact`
-        for a file that does not fit the ``card``."""
+        """Open a sealed file for so many ``threads``. Raises `InvalidArtifact` for a file that does not fit
+        the ``card``, and for one that needs trust and is not ``trusted``: that one is not opened."""
 
     @classmethod
-    def require(cls, *, trusted: bool) -> None:
-        """Raise `InvalidArtifact` where the format's packages are missing, or it needs trust and has none."""
+    def require(cls) -> None:
+        """Raise `InvalidArtifact` where a package of the format is missing."""
         missing = [package for package in cls.packages if find_spec(package) is None]
         if missing:
             raise InvalidArtifact(
                 f"a model in {cls.title} needs {' and '.join(missing)}, which this environment does not have",
                 hint="pip install 'leakrange[model-files]' where the model is added and where it is served",
-            )
-        if cls.risk is not None and not trusted:
-            raise InvalidArtifact(
-                f"{cls.risk} It was not opened",
-                hint="convert the model to ONNX; or, if you trust whoever made the file as you trust the"
-                " programs that you run, add it with --trust",
             )
 
 
@@ -90,7 +88,8 @@ def members(content: bytes) -> list[str]:
     if size > MOST_BYTES or len(entries) > MOST_MEMBERS:
         raise InvalidArtifact(
             f"the file unpacks to {size:,} bytes in {len(entries):,} parts; at most {MOST_BYTES:,} bytes in"
-            f" {MOST_MEMBERS:,} parts are read"
+            f" {MOST_MEMBERS:,} parts are read",
+            hint="take a smaller model",
         )
     return [entry.filename for entry in entries]
 

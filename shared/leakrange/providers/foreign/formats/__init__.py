@@ -6,11 +6,15 @@ from collections.abc import Mapping
 
 from leakrange.providers.foreign.format import FileFormat, members
 from leakrange.providers.foreign.formats.onnx_graph import OnnxGraph
+from leakrange.providers.foreign.formats.skops_file import SkopsFile
+from leakrange.providers.foreign.formats.torch_program import ExportedProgram, TorchScript
 from leakrange.wire.errors import InvalidArtifact
 
 __all__ = ["FORMATS", "format_of"]
 
-FORMATS: Mapping[str, type[FileFormat]] = {each.name: each for each in (OnnxGraph,)}
+FORMATS: Mapping[str, type[FileFormat]] = {
+    each.name: each for each in (OnnxGraph, SkopsFile, ExportedProgram, TorchScript)
+}
 SERVED = "ONNX, scikit-learn saved by skops, torch.export and TorchScript files are served"
 
 
@@ -36,6 +40,17 @@ def _pickled(content: bytes, names: list[str]) -> bool:
     return saved_by_torch or content[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
+_COMPRESSED = (
+    b"\x78\x01",
+    b"\x78\x5e",
+    b"\x78\x9c",
+    b"\x78\xda",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"\x04\x22M\x18",
+)
+"""How zlib (four levels), gzip, bzip2, xz and lz4 begin."""
 _NOT_SERVED = (
     (
         _pickled,
@@ -44,7 +59,7 @@ _NOT_SERVED = (
         "save a scikit-learn model with skops.io.dump, and a torch model with torch.onnx.export",
     ),
     (
-        lambda content, _names: content[:2] in (b"\x78\x9c", b"\x78\x01", b"\x78\xda", b"\x1f\x8b", b"BZ"),
+        lambda content, _names: content.startswith(_COMPRESSED),
         "the file is compressed, as joblib writes pickles: it was not opened",
         "save a scikit-learn model with skops.io.dump; unpack anything else first",
     ),

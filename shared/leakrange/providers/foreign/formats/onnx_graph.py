@@ -78,8 +78,12 @@ class OnnxGraph(FileFormat):
                 f"onnxruntime cannot load the graph: {first_line(error)}",
                 hint="export it again, with an opset that the installed onnxruntime knows",
             ) from error
-        given, batch = _input(session, card)
-        name = _output(session, card)
+        try:
+            (given, batch), name = _input(session, card), _output(session, card)
+        except UnicodeDecodeError as error:
+            raise InvalidArtifact(
+                "the graph is damaged: its names are no text", hint="copy or export it again"
+            ) from error
         dtype = TAKEN[given.type]
 
         def run(samples: NDArray[Any]) -> NDArray[np.float32]:
@@ -164,10 +168,10 @@ def _fill(tensor: Any, folder: Path, files: dict[str, bytes]) -> None:
 def _input(session: Any, card: FileCard) -> tuple[Any, int | None]:
     """The only input of a graph, and the number of samples that it insists on (None: any)."""
     inputs = session.get_inputs()
+    names = [each.name for each in inputs]  # read here, where one that is no text is told
     if len(inputs) != 1:
-        names = ", ".join(each.name for each in inputs[:10])
         raise InvalidArtifact(
-            f"the graph takes {len(inputs)} inputs ({names}); one with whole samples is served",
+            f"the graph takes {len(inputs)} inputs ({', '.join(names[:10])}); one with whole samples is served",
             hint="export it with a single input; from scikit-learn, convert one array in place of columns",
         )
     given = inputs[0]
