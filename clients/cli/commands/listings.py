@@ -1,4 +1,4 @@
-"""``data list``, ``models list``: what there is to choose from."""
+"""``data list``, ``models list``: what there is to choose from; ``models add`` stands beside the latter."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from leakrange.clients.cli.commands.model_files import add
 from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 
@@ -15,7 +16,8 @@ SHOWN = 9
 """Attributes of a data set in the table; JSON has them all."""
 
 data = typer.Typer(help="Data sets.", no_args_is_help=True)
-models = typer.Typer(help="Trained models.", no_args_is_help=True)
+models = typer.Typer(help="Models: trained ones, and files of others.", no_args_is_help=True)
+models.command("add")(add)
 
 
 @data.command("list")
