@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 import structlog
 
+from leakrange.audit.case import examined
 from leakrange.audit.examination import examine_loaded
 from leakrange.devices.enrolment import Enrolment
 from leakrange.jobs.audit import AuditPlan
@@ -58,8 +59,7 @@ class Auditor:
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             work = asyncio.to_thread(
                 examine_loaded,
-                enrolment.classifier,
-                enrolment.config,
+                examined(enrolment.classifier, enrolment.config),
                 plan,
                 sha256=enrolment.card.sha256,
                 size=enrolment.size,

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from leakrange.audit.case import case_of
+from leakrange.audit.case import case_of, examined
 from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.examination import examine
 from leakrange.audit.findings import FINDINGS, _finding
@@ -109,7 +109,7 @@ def test_a_verdict_survives_json_and_is_a_page(content: bytes) -> None:
 
 def test_the_interval_of_the_excess_is_over_people(content: bytes) -> None:
     classifier, config = load_classifier(content)
-    case = case_of(classifier, config, PLAN)
+    case = case_of(examined(classifier, config), PLAN)
     people = np.arange(len(case.data.group)) % 7
     found = FINDINGS["entropy"](replace(case, data=replace(case.data, group=people)))
     logits = outputs(classifier, case.values(case.test), "logits")
@@ -121,18 +121,18 @@ def test_the_interval_of_the_excess_is_over_people(content: bytes) -> None:
 def test_an_attack_that_learnt_nothing_clears_no_model(content: bytes) -> None:
     classifier, config = load_classifier(content)
     plan = PLAN.model_copy(update={"sensitive": "slant", "tests": ("curiosity",)})
-    telling = FINDINGS["curiosity"](case_of(classifier, config, plan))
+    telling = FINDINGS["curiosity"](case_of(examined(classifier, config), plan))
     assert telling.figures["constant"] == 0.0
     with torch.no_grad():
         for weights in classifier.parameters():
             weights.zero_()
-    mute = FINDINGS["curiosity"](case_of(classifier, config, plan))
+    mute = FINDINGS["curiosity"](case_of(examined(classifier, config), plan))
     assert (mute.figures["constant"], mute.conclusion) == (1.0, "undecided")
     assert mute.meaning.endswith(
         "The attack gave everybody the same score: it has learnt nothing, and nothing follows."
     )
     # Nor where there are so many samples that their interval would let the model pass.
-    case = case_of(classifier, config, plan)
+    case = case_of(examined(classifier, config), plan)
     for constant, conclusion in ((0.0, "passes"), (1.0, "undecided")):
         figures = {**mute.figures, "constant": constant}
         decided = _finding(case, "curiosity", {}, (-0.01, 0.01), mute.threshold, figures)

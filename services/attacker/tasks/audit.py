@@ -43,13 +43,13 @@ def audit(job: AuditJob, context: JobContext) -> dict[str, Any]:
     key = job.key if job.account is None else derived_key(job.account, context.settings)
     import torch  # imported here: the process that forks the workers must never have torch
 
+    from leakrange.audit.case import examined
     from leakrange.audit.examination import examine_loaded
 
     torch.set_num_threads(1)  # workers share the cores
     enrolment = asyncio.run(_enrolment(job, key, context.settings))
     verdict = examine_loaded(
-        enrolment.classifier,
-        enrolment.config,
+        examined(enrolment.classifier, enrolment.config),
         job.plan,
         sha256=enrolment.card.sha256,
         size=enrolment.size,

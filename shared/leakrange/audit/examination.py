@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from leakrange.audit.case import TEST_FROM, case_of
+from leakrange.audit.case import TEST_FROM, Examined, case_of, examined
 from leakrange.audit.findings import FINDINGS
 from leakrange.audit.wording import confidence, limits
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import AuditedModel, Conclusion, Finding, Material, Verdict
-from leakrange.nets.classifier import Classifier
-from leakrange.providers.model_config import ClassifierConfig
 from leakrange.providers.model_file import load_classifier
 
 __all__ = ["examine", "examine_loaded"]
@@ -33,16 +31,15 @@ def examine(
 
     Raises `InvalidArtifact` for a file that is no model, and the errors of `case_of` and of the tests.
     """
-    classifier, config = load_classifier(content)
+    model = examined(*load_classifier(content))
     sha256 = hashlib.sha256(content).hexdigest()
     return examine_loaded(
-        classifier, config, plan, sha256=sha256, size=len(content), name=name, url=url, disjoint=disjoint
+        model, plan, sha256=sha256, size=len(content), name=name, url=url, disjoint=disjoint
     )
 
 
 def examine_loaded(
-    classifier: Classifier,
-    config: ClassifierConfig,
+    model: Examined,
     plan: AuditPlan,
     *,
     sha256: str,
@@ -53,7 +50,7 @@ def examine_loaded(
 ) -> Verdict:
     """Audit, as `examine` does, a model that was loaded from a file of that digest and size. The model does
     not change."""
-    case = case_of(classifier, config, plan)
+    case = case_of(model, plan)
     material = Material(
         data=plan.data,
         fingerprint=case.data.fingerprint,
@@ -71,13 +68,13 @@ def examine_loaded(
             url=url,
             sha256=sha256,
             size=size,
-            net=config.net,
-            width=config.width,
-            parameters=classifier.parameter_count(),
-            task=config.target,
-            classes=config.classes,
-            heads=config.heads,
-            input=config.input,
+            net=model.net,
+            width=model.width,
+            parameters=model.parameters,
+            task=model.task,
+            classes=model.classes,
+            heads=model.heads if len(model.heads) > 1 else None,
+            input=model.input,
         ),
         material=material,
         findings=findings,

@@ -18,7 +18,6 @@ from leakrange.jobs.audit import KnownScores, TestName
 from leakrange.jobs.verdict import Finding, Known, concluded
 from leakrange.metrics import student_interval
 from leakrange.metrics.verdict import LITTLE
-from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.heads import answers
 
@@ -29,9 +28,14 @@ EXCESS = 0.1
 
 
 def _viciousness(case: Case) -> Finding:
-    settings = case.plan.viciousness
+    settings, classifier = case.plan.viciousness, case.model.classifier
+    if classifier is None:
+        raise InvalidInput(
+            f"{case.model.net} cannot be trained further here, which the test of viciousness needs",
+            hint="make the tests of entropy and curiosity",
+        )
     movement = viciousness(
-        case.classifier,
+        classifier,
         case.values(case.labelled),
         case.labels[case.labelled],
         case.values(case.test),
@@ -40,7 +44,7 @@ def _viciousness(case: Case) -> Finding:
     )
     each = (1.0 - movement.cosines) / 2.0
     interval = student_interval(float(each.mean()), float(each.std(ddof=1)), len(each))
-    truth, heads = case.labels[case.test], case.classifier.heads
+    truth, heads = case.labels[case.test], case.model.heads
     figures = {
         "v": float(movement.v[-1]),
         "cosine": float(movement.cosines.mean()),
@@ -59,9 +63,9 @@ def _viciousness(case: Case) -> Finding:
 
 
 def _entropy(case: Case) -> Finding:
-    logits = outputs(case.classifier, case.values(case.test), "logits")
+    logits = case.model.logits(case.values(case.test))
     group = groups_of(case.data)[case.test]
-    excess = entropy_excess(logits, case.labels[case.test], case.classifier.heads, group)
+    excess = entropy_excess(logits, case.labels[case.test], case.model.heads, group)
     figures = {
         "excess_bits": excess.excess,
         "entropy_bits": excess.entropy,
@@ -77,8 +81,8 @@ def _curiosity(case: Case) -> Finding:
         raise InvalidInput(f"{case.data.name!r} has no attribute {name!r}; it has: {attributes}")
     truth = case.data.labels[name]
     parts = [indices[truth[indices] >= 0] for indices in (case.labelled, case.test)]
-    logits = [outputs(case.classifier, case.values(indices), "logits") for indices in parts]
-    first, second = (_decisions(values, case.classifier.heads) for values in logits)
+    logits = [case.model.logits(case.values(indices)) for indices in parts]
+    first, second = (_decisions(values, case.model.heads) for values in logits)
     groups = groups_of(case.data, name)
     result = curiosity(
         logits[0],

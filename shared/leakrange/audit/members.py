@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leakrange.audit.case import examined
 from leakrange.audit.examination import examine_loaded
 from leakrange.audit.population import ErrorRates, error_rates, rates_by_group
 from leakrange.jobs.audit import AuditPlan, KnownScores, TestName
@@ -93,8 +94,7 @@ def member_of(folder: Path, plan: AuditPlan) -> Member:
     except (KeyError, ValueError) as error:
         raise InvalidArtifact(f"{folder}: its record holds no recipe of this version") from error
     verdict = examine_loaded(
-        artifact.classifier,
-        artifact.config,
+        examined(artifact.classifier, artifact.config),
         plan,
         sha256=artifact.sha256,
         size=0,

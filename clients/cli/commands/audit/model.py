@@ -10,6 +10,7 @@ import typer
 
 from leakrange.client.audits import AuditFailed
 from leakrange.clients.cli.commands.audit.options import (
+    TESTS,
     Changed,
     Data,
     Labelled,
@@ -48,6 +49,15 @@ def model(
     file: Annotated[
         Path | None, typer.Option("--file", help="audit this model file here, without a range")
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            "--card", help="what the --file takes and gives, where others made it: see 'models add'"
+        ),
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="with --card: the file may run code, see 'models add'")
+    ] = False,
     provider: Annotated[
         str | None,
         typer.Option(help="a server elsewhere that serves the model; its API key is in $LEAKRANGE_API_KEY"),
@@ -66,6 +76,8 @@ def model(
     """Audit a model with labelled samples. Ends with 0 where it passes, with 1 where it does not."""
     if (name is None) == (file is None):
         raise CliError("audit a MODEL that is served, or a --file", code=Exit.USAGE)
+    if (card is not None and file is None) or (trust and card is None):
+        raise CliError("--card describes a --file, and --trust is for a file with a --card", code=Exit.USAGE)
     plan = planned(
         data=data,
         size=size,
@@ -76,8 +88,12 @@ def model(
         seed=seed,
         changed=changed,
         population=population,
+        tests=TESTS if card is None else ["entropy"],
     )
-    verdict = _of_file(file, plan) if file is not None else _served(str(name), provider, plan, state, url)
+    if file is not None:
+        verdict = _of_file(file, plan) if card is None else _of_others(file, card, plan, trust)
+    else:
+        verdict = _served(str(name), provider, plan, state, url)
     if report is not None:
         _write(verdict, report)
     if as_json:
@@ -99,6 +115,15 @@ def _of_file(file: Path, plan: AuditPlan) -> Verdict:
         return examine(content, plan)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+
+
+def _of_others(file: Path, card: Path, plan: AuditPlan, trust: bool) -> Verdict:
+    """The verdict on a model file that others made; raises the errors of `examine_file`."""
+    from leakrange.audit.model_file import examine_file
+    from leakrange.providers.foreign.card import FileCard, read_card
+
+    note("a file of others cannot be trained further here: the test of viciousness is left out")
+    return examine_file(file, read_card(read_file(card), FileCard), plan, trusted=trust)
 
 
 def _served(name: str, provider: str | None, plan: AuditPlan, state: Path | None, url: str | None) -> Verdict:

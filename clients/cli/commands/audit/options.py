@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from leakrange.audit.members import ModelPopulation
 
 __all__ = [
+    "TESTS",
     "Changed",
     "Data",
     "Labelled",
@@ -46,7 +48,8 @@ Changed = Annotated[
     ),
 ]
 
-TESTS = ["viciousness", "entropy"]
+TESTS = ("viciousness", "entropy")
+"""What is tested without being asked for."""
 
 
 def planned(
@@ -60,6 +63,7 @@ def planned(
     seed: int,
     changed: list[str] | None,
     population: Path | None = None,
+    tests: Sequence[str] = TESTS,
 ) -> AuditPlan:
     """Return the plan; raises `CliError` for invalid values."""
     settings: dict[str, Any] = {**settings_of(changed or [])}
@@ -69,7 +73,7 @@ def planned(
         "data": {"name": data, "size": size, "limit": limit},
         "labelled": labelled,
         "test": test,
-        "tests": [*TESTS, *(["curiosity"] if sensitive else [])],
+        "tests": [*tests, *(["curiosity"] if sensitive else [])],
         "sensitive": sensitive,
         "viciousness": settings,
         "seed": seed,

@@ -171,7 +171,7 @@ def _input(session: Any, card: FileCard) -> tuple[Any, int | None]:
     names = [each.name for each in inputs]  # read here, where one that is no text is told
     if len(inputs) != 1:
         raise InvalidArtifact(
-            f"the graph takes {len(inputs)} inputs ({', '.join(names[:10])}); one with whole samples is served",
+            f"the graph takes {len(inputs)} inputs ({', '.join(names[:10])}); one is served",
             hint="export it with a single input; from scikit-learn, convert one array in place of columns",
         )
     given = inputs[0]
