@@ -20,6 +20,7 @@ from tests.audit.digits import model_file
 from tests.docs.blocks import blocks, sections
 from tests.embedded import EmbeddedRange, clean
 from tests.provider.tiny import save_model
+from tests.providers.foreign.graphs import linear
 from tests.range.conftest import scenario
 
 EXECUTED: tuple[tuple[str, str | None], ...] = (
@@ -30,6 +31,8 @@ EXECUTED: tuple[tuple[str, str | None], ...] = (
     ("docs/events.md", None),
     ("docs/guides/attack-endpoint.md", None),
     ("docs/guides/audit-model.md", "A file"),
+    ("docs/guides/model-files.md", "Two files"),
+    ("docs/guides/model-files.md", "For a provider elsewhere"),
     ("docs/guides/protect-endpoint.md", None),
     ("docs/guides/python-client.md", None),
     ("docs/guides/results.md", None),
@@ -181,6 +184,20 @@ def test_a_file_is_audited(embedded_range: EmbeddedRange, place: Path) -> None:
     shutil.copy(model_file(place / "models"), place)
     run("docs/guides/audit-model.md", embedded_range, place, "A file", ends=1)  # two epochs: it does not pass
     assert (place / "verdict.html").read_text().lower().startswith("<!doctype html>")
+
+
+def test_a_model_file_is_served(embedded_range: EmbeddedRange, place: Path) -> None:
+    page = "docs/guides/model-files.md"
+    [card] = [block.text for block in blocks(page) if block.language == "yaml"]
+    (place / "card.yaml").write_text(card)
+    (place / "model.onnx").write_bytes(linear().SerializeToString())
+    (place / "rows.csv").write_text("hours,age\n38,41\n12,23\n")
+    said = run(page, embedded_range, place, "Two files")
+    [values] = re.findall(r'"model":"incomes".*"release":"softmax","values":(\[\[.*?\]\])', said)
+    assert [round(sum(row), 3) for row in json.loads(values)] == [1.0, 1.0]
+    before = f"OPERATOR={embedded_range.record.operator_key} MODELS_DIR={embedded_range.folder.models}\n"
+    told = run(page, embedded_range, place, "For a provider elsewhere", before=before)
+    assert json.loads(told)["classes"] == ["low", "middle", "high"]
 
 
 def test_keys_limits_and_shadows(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
