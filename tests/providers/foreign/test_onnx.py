@@ -261,13 +261,12 @@ def test_what_does_not_fit_is_told(
     assert words in refusal(tmp_path, make(), card(**changes))
 
 
-@pytest.mark.parametrize(("most", "words"), [(2**62, "needs more than"), (2**20, "did not compute")])
-def test_a_graph_without_bounds_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, words: str
-) -> None:
-    """One asks for terabytes, one for ever."""
-    if words == "needs more than":
-        size = numpy_helper.from_array(np.array([2**33, 4], np.int64), "shape")
+@pytest.mark.parametrize("words", ["needs more than 1 GiB", "did not compute a few samples in 3 seconds"])
+def test_a_graph_without_bounds_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    """One asks for more than it may have, one computes for ever."""
+    if words.startswith("needs"):
+        monkeypatch.setattr(apart, "MEMORY", 2**30)
+        size = numpy_helper.from_array(np.array([3, 2**27], np.int64), "shape")
         nodes = [
             node("ConstantOfShape", ["shape"], ["many"]),
             node("ReduceMax", ["many"], ["m"], keepdims=0),
@@ -326,6 +325,21 @@ def test_a_folder_that_was_changed_is_not_opened(tmp_path: Path) -> None:
             folder.load(place)
         (place / name).write_bytes(content)
     folder.load(place)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_that_others_have_put_there_is_checked_again(tmp_path: Path) -> None:
+    kept = added(tmp_path, linear(), card()).card
+    for model, words in ((external("weights.bin"), "needs others beside it"), (custom(), "evil.ops.Steal")):
+        content = model.SerializeToString()
+        described = kept.model_copy(update={"sha256": hashlib.sha256(content).hexdigest()}).written()
+        place = tmp_path / hashlib.sha256(described).hexdigest()
+        place.mkdir()
+        (place / "weights.bin").write_bytes(WEIGHTS.tobytes())
+        (place / "model.onnx").write_bytes(content)
+        (place / "card.yaml").write_bytes(described)
+        with pytest.raises(InvalidArtifact, match=words):
+            folder.load(place)
 
 
 @pytest.mark.parametrize(

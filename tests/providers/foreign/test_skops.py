@@ -13,6 +13,8 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -40,6 +42,9 @@ class Doubled:
 
 def fitted(first: Any = None) -> Any:
     return make_pipeline(first or StandardScaler(), LogisticRegression(C=3.0)).fit(X, labels(X))
+
+
+SAVED = skops.io.dumps(fitted())
 
 
 def added(tmp_path: Path, content: bytes, text: str = CARD, *, trusted: bool = False) -> folder.Added:
@@ -143,3 +148,15 @@ def schema(content: Any) -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("schema.json", json.dumps(content))
     return stream.getvalue()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 10**6), byte=st.integers(0, 255), cut=st.integers(0, 50))
+def test_any_damage_is_refused_or_harmless(tmp_path: Path, at: int, byte: int, cut: int) -> None:
+    content = bytearray(SAVED)
+    content[at % len(content)] = byte
+    try:
+        kept = added(tmp_path, bytes(content[: len(content) - cut]))
+    except InvalidArtifact:
+        return
+    assert kept.card.format == "skops"

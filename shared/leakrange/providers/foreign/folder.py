@@ -84,6 +84,8 @@ def load(folder: Path, *, threads: int = 1) -> FileModel:
     if hashlib.sha256(content).hexdigest() != folder.name or hashlib.sha256(file).hexdigest() != card.sha256:
         raise _damaged(folder, "it does not hold what its name stands for")
     entry.require()
+    if entry.sealed(file, folder) != file:
+        raise _damaged(folder, "the file needs others beside it")
     return FileModel(card, entry.net(file, card, trusted=card.trusted, threads=threads))
 
 

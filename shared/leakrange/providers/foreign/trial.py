@@ -14,7 +14,7 @@ from leakrange.wire.errors import InvalidArtifact, LeakrangeError
 __all__ = ["trial"]
 
 SAMPLES = 5
-NEAR = 1e-3
+NEAR = 5e-3
 """How near to 1 the sum of probabilities in float16 comes."""
 LONGEST = 65_536
 """The most numbers of a release of features."""
