@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 import pytest
 
+from leakrange.wire.names import PublicNames
 from tests.embedded import EmbeddedRange
 from tests.range.conftest import Controller, Finished, scenario, value
 from tests.scenario.test_remote import text
@@ -87,7 +88,9 @@ def test_a_model_of_ours_has_the_same_figures_where_it_is_somebody_elses(
     """The honest model of the first run, asked by the Open Inference Protocol behind the same proxy."""
     url = embedded_range.record.url("provider-honest")
     served = httpx.get(f"{url}/v1/models", timeout=30).json()["models"]
-    [name] = [card["name"] for card in served if card["name"].startswith("digits-parity-logits")]
+    [artifact] = [each["artifact"] for each in first.results["models"] if each["provider"] == "honest"]
+    identity = PublicNames(embedded_range.record.operator_key).of("model", artifact)
+    [name] = [card["name"] for card in served if card["name"].endswith(identity)]
     card = {
         "input": {"encoding": "picture", "shape": [16, 16, 1]},
         "classes": ["even", "odd"],
