@@ -19,6 +19,7 @@ from leakrange.store.files import get_arrays, put_array
 from leakrange.wire.digests import digest
 from tests.attacker.fleet import FACES, Fleet, children, fleet_on, has_torch
 from tests.attacker.test_training import train_job
+from tests.patience import until
 
 ROOM = 48 * 2**20
 """Bytes that a process may still take: enough for small jobs."""
@@ -81,6 +82,7 @@ def test_a_fit_without_memory_says_so_and_harms_no_file(fleet: Fleet) -> None:
 def test_a_training_without_memory_says_so_and_the_next_is_made(fleet: Fleet) -> None:
     worker = fleet.ready(fleet.start("train", 1, train_device="cpu"))
     assert fleet.end_of(fleet.send(train_job(1))).state == "done"
+    until(lambda: len([pid for pid in children(worker.pid) if has_torch(pid)]) == 1)  # its fork has ended
     trainers = [pid for pid in children(worker.pid) if has_torch(pid)]
     with limited(trainers):
         large = train_job(seed=1, net=NetSpec(width=8.0), schedule=Schedule(epochs=1, batch=400))
@@ -90,4 +92,4 @@ def test_a_training_without_memory_says_so_and_the_next_is_made(fleet: Fleet) ->
         assert "smaller batch" in failed.message
         assert not fleet.models.exists(large.identity())
     assert fleet.end_of(fleet.send(train_job(1, seed=2))).state == "done"
-    assert [pid for pid in children(worker.pid) if has_torch(pid)] == trainers
+    until(lambda: [pid for pid in children(worker.pid) if has_torch(pid)] == trainers)
