@@ -15,14 +15,29 @@ import orjson
 
 from leakrange.targets.dialogue import Call, with_secrets
 from leakrange.targets.target import Certificate, OAuth2, SigV4, Target
-from leakrange.wire.errors import InvalidInput
+from leakrange.wire.errors import InvalidInput, UpstreamFailed
 
-__all__ = ["Credentials"]
+__all__ = ["Credentials", "whole_body"]
 
 RESERVED = ("LEAKRANGE_", "AWS_", "PATH", "HOME")
 """Beginnings of names of variables that no file may have sent to somebody else."""
 EARLY = 30.0
 """Seconds before its end at which a token is replaced."""
+
+
+MOST_OF_A_TOKEN = 65_536
+"""Bytes of the answer that holds a token."""
+
+
+async def whole_body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The whole body of an answer, in however many pieces it comes. Raises `UpstreamFailed` where it has more
+    than ``most`` bytes."""
+    body = bytearray()
+    while piece := await response.content.read(most + 1 - len(body)):
+        body += piece
+        if len(body) > most:
+            raise UpstreamFailed(f"{response.url} answers with more than {most} bytes")
+    return bytes(body)
 
 
 class Credentials:
@@ -97,7 +112,7 @@ class Credentials:
                 timeout=aiohttp.ClientTimeout(total=target.limits.timeout),
             )
             async with asked as response:
-                body = await response.content.read(65_536)
+                body = await whole_body(response, MOST_OF_A_TOKEN)
                 if response.status != 200:
                     raise InvalidInput(f"{oauth2.token_url} gives no token: it answered {response.status}")
             try:

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import aiohttp
 
-from leakrange.targets.credentials import Credentials
+from leakrange.targets.credentials import Credentials, whole_body
 from leakrange.targets.dialogue import Call, Reply
 from leakrange.targets.target import Target
-from leakrange.wire.errors import UpstreamFailed
 
 __all__ = ["Sent", "send"]
 
@@ -40,10 +39,6 @@ async def send(
         ssl=credentials.tls(target),
     )
     async with request as response:
-        body = bytearray()
-        while piece := await response.content.read(most + 1 - len(body)):
-            body += piece
-            if len(body) > most:
-                raise UpstreamFailed(f"{call.url} answers with more than {most} bytes")
+        body = await whole_body(response, most)
         named = {name.lower(): value for name, value in response.headers.items()}
-        return Sent(response.status, Reply(named, bytes(body)))
+        return Sent(response.status, Reply(named, body))
