@@ -45,13 +45,7 @@ def proxy(settings: ProxySettings) -> DataPath:
     redis = connect(settings.redis_url, settings.redis_timeout)
     pipe = Pipe(settings.redis_url, settings.redis_timeout)
     targets = Targets(pipe, metrics, settings)
-    ledger = BudgetLedger(
-        pipe,
-        hold=settings.reservation_seconds,
-        lease=settings.lease_seconds,
-        keep=settings.idempotency_seconds,
-        keep_bytes=settings.idempotency_max_body,
-    )
+    ledger = _ledger(pipe, settings)
     configuration = Configuration(redis)
     # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
     secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
@@ -99,6 +93,16 @@ def proxy(settings: ProxySettings) -> DataPath:
         free=free,
         forward=forward,
         upstream=upstream,
+    )
+
+
+def _ledger(pipe: Pipe, settings: ProxySettings) -> BudgetLedger:
+    return BudgetLedger(
+        pipe,
+        hold=settings.reservation_seconds,
+        lease=settings.lease_seconds,
+        keep=settings.idempotency_seconds,
+        keep_bytes=settings.idempotency_max_body,
     )
 
 

@@ -7,19 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.tables import customers, write_rows
+from tests.data.tables import SCENARIO, customers, write_rows
 from tests.embedded import Done, leakrange
 
-SCENARIO = """\
-name: mine
-seeds: [0]
-data: {name: mine}
-providers:
-  honest: {behaviour: honest, target: exited}
-attacks:
-  outside: {kind: attribute-inference, sensitive: gender, auxiliary: 20}
-budgets: [20]
-"""
 COLUMNS = ["--target", "exited", "--hidden", "gender", "--hidden", "age"]
 
 

@@ -7,9 +7,21 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["customers", "write_rows"]
+__all__ = ["SCENARIO", "customers", "write_rows"]
 
 Row = Mapping[str, object]
+
+SCENARIO = """\
+name: mine
+seeds: [0]
+data: {name: mine}
+providers:
+  honest: {behaviour: honest, target: exited}
+attacks:
+  outside: {kind: attribute-inference, sensitive: gender, auxiliary: 20}
+budgets: [20]
+"""
+"""What is asked of customers."""
 
 
 def customers(n: int = 120) -> list[dict[str, object]]:

@@ -21,19 +21,9 @@ from leakrange.scenario.completion import complete
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.wire.errors import Conflict, DataUnavailable, InvalidInput, NotFound
-from tests.data.tables import customers, write_rows
+from tests.data.tables import SCENARIO, customers, write_rows
 
 USE = ColumnUse("exited", ("gender",))
-SCENARIO = """\
-name: mine
-seeds: [0]
-data: {name: mine}
-providers:
-  honest: {behaviour: honest, target: exited}
-attacks:
-  outside: {kind: attribute-inference, sensitive: gender, auxiliary: 20}
-budgets: [20]
-"""
 
 
 @pytest.fixture

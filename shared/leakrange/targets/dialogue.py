@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from leakrange.targets.reading import captured, in_order, read_values, released
-from leakrange.targets.target import Step, Target
+from leakrange.targets.target import VARIABLE, Step, Target
 from leakrange.targets.template import Filler, filled_text
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
@@ -93,9 +93,6 @@ def _parsed(reply: Reply, step: Step) -> Any:
         raise InvalidInput(f"it is no JSON: {reply.body[:80]!r}") from error
 
 
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-
-
 def with_secrets(headers: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """The headers with the variables' values. Raises `InvalidInput` for one that is not set."""
 
@@ -107,4 +104,4 @@ def with_secrets(headers: Mapping[str, str], environment: Mapping[str, str]) -> 
             )
         return environment[match[1]]
 
-    return {name: _VARIABLE.sub(value, text) for name, text in headers.items()}
+    return {name: VARIABLE.sub(value, text) for name, text in headers.items()}

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
-import jsonpath
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.targets.target import Read, TargetCard
+from leakrange.targets.target import Read, TargetCard, compiled
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.tensors import release_array
 
 __all__ = ["captured", "in_order", "read_values", "released"]
 
-_PATHS = jsonpath.JSONPathEnvironment()
-
-
-@lru_cache(256)
-def _path(text: str) -> Any:
-    return _PATHS.compile(text)
-
 
 def captured(answer: Any, path: str) -> Any:
     """The first value at ``path``. Raises `InvalidInput` if there is none."""
-    nodes = _path(path).findall(answer)
+    nodes = compiled(path).findall(answer)
     if not nodes:
         raise InvalidInput(f"the answer has nothing at {path}")
     return nodes[0]
@@ -40,7 +31,7 @@ def read_values(answer: Any, read: Read, card: TargetCard, samples: int) -> NDAr
     if read.each is None:
         nodes: Sequence[Any] = [answer] if samples == 1 else _split(answer, read, samples)
     else:
-        nodes = _path(read.each).findall(answer)
+        nodes = compiled(read.each).findall(answer)
     if len(nodes) != samples:
         raise InvalidInput(f"{samples} samples were sent, and the answer holds {len(nodes)}")
     rows = [_row(node, read, card) for node in nodes]
@@ -81,7 +72,7 @@ def _split(answer: Any, read: Read, samples: int) -> list[_Both]:
     for name in ("values", "labels"):
         if (path := getattr(read, name)) is None:
             continue
-        matches = _path(path).findall(answer)
+        matches = compiled(path).findall(answer)
         if len(matches) == 1 and isinstance(matches[0], list):
             matches = matches[0]
         if not matches or len(matches) % samples:
@@ -96,7 +87,7 @@ def _matches(node: Any, name: str, path: str | None) -> list[Any] | None:
     """The values of one sample, flat."""
     if path is None:
         return None
-    matches = node.get(name) if isinstance(node, _Both) else _path(path).findall(node)
+    matches = node.get(name) if isinstance(node, _Both) else compiled(path).findall(node)
     while isinstance(matches, list) and len(matches) == 1 and isinstance(matches[0], list | dict):
         matches = matches[0]
     return matches

@@ -7,6 +7,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ __all__ = [
     "ONE_BY_ONE",
     "PLACEHOLDERS",
     "SECRET_NAME",
+    "VARIABLE",
     "Answers",
     "Authentication",
     "Certificate",
@@ -38,6 +40,7 @@ __all__ = [
     "Step",
     "Target",
     "TargetCard",
+    "compiled",
     "presets",
     "read_target",
     "target_of",
@@ -55,15 +58,22 @@ PLACEHOLDERS = ONE_BY_ONE | {
 }
 """What a template may hold in the place of samples."""
 _NAMED = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+"""A variable of the environment, in a header."""
 SECRET_NAME = re.compile(r"authorization|api[-_]?key|token|secret|cookie|password", re.IGNORECASE)
 """What the name of a header tells of a secret in it."""
 _PATHS = jsonpath.JSONPathEnvironment()
 
 
+@lru_cache(256)
+def compiled(path: str) -> Any:
+    """The JSONPath, ready to be used. Raises `jsonpath.JSONPathError`."""
+    return _PATHS.compile(path)
+
+
 def _checked_path(path: str) -> str:
     try:
-        _PATHS.compile(path)
+        compiled(path)
     except jsonpath.JSONPathError as error:
         raise ValueError(f"{path!r} is no JSONPath: {str(error).splitlines()[0]}") from error
     return path
@@ -422,7 +432,7 @@ class Target(Strict):
         texts = [*self.headers.values(), *(value for step in self.steps for value in step.headers.values())]
         texts += [oauth2.client_id, oauth2.client_secret] if oauth2 is not None else []
         texts += [tls.password] if tls is not None and tls.password is not None else []
-        return frozenset(name for text in texts for name in _VARIABLE.findall(text))
+        return frozenset(name for text in texts for name in VARIABLE.findall(text))
 
     def digest(self) -> str:
         """64 hexadecimal characters of all that decides its answers: neither name, owner nor limits."""

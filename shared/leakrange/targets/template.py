@@ -142,6 +142,13 @@ def _base64(picture: bytes) -> str:
     return base64.b64encode(picture).decode()
 
 
+_FILES: Mapping[str, Callable[[Filler], bytes]] = {
+    "${png}": lambda filler: filler.picture(0),
+    "${first_png}": lambda filler: filler.picture(0, 0),
+    "${second_png}": lambda filler: filler.picture(0, 1),
+}
+"""Placeholders that a form sends as a file."""
+
 _MADE_BY: Mapping[str, Callable[[Filler], Any]] = {
     "samples": lambda filler: filler.samples.tolist(),
     "sample": lambda filler: filler.samples[0].tolist(),
@@ -154,18 +161,11 @@ _MADE_BY: Mapping[str, Callable[[Filler], Any]] = {
     "shape": lambda filler: list(filler.samples.shape),
     "datatype": lambda filler: DATATYPES[filler.samples.dtype.name],
     "pngs": lambda filler: [_base64(filler.picture(place)) for place in range(len(filler.samples))],
-    "png": lambda filler: _base64(filler.picture(0)),
-    "first_png": lambda filler: _base64(filler.picture(0, 0)),
-    "second_png": lambda filler: _base64(filler.picture(0, 1)),
+    "png": lambda filler: _base64(_FILES["${png}"](filler)),
+    "first_png": lambda filler: _base64(_FILES["${first_png}"](filler)),
+    "second_png": lambda filler: _base64(_FILES["${second_png}"](filler)),
 }
 """How the value of each placeholder is made of a batch."""
-
-_FILES: Mapping[str, Callable[[Filler], bytes]] = {
-    "${png}": lambda filler: filler.picture(0),
-    "${first_png}": lambda filler: filler.picture(0, 0),
-    "${second_png}": lambda filler: filler.picture(0, 1),
-}
-"""Placeholders that a form sends as a file."""
 
 
 def filled_text(template: str, value: Callable[[str], str]) -> str:

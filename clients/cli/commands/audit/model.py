@@ -74,10 +74,7 @@ def model(
     as_json: AsJson = False,
 ) -> None:
     """Audit a model with labelled samples. Ends with 0 where it passes, with 1 where it does not."""
-    if (name is None) == (file is None):
-        raise CliError("audit a MODEL that is served, or a --file", code=Exit.USAGE)
-    if (card is not None and file is None) or (trust and card is None):
-        raise CliError("--card describes a --file, and --trust is for a file with a --card", code=Exit.USAGE)
+    _check_sources(name, file, card, trust)
     plan = planned(
         data=data,
         size=size,
@@ -94,14 +91,26 @@ def model(
         verdict = _of_file(file, plan) if card is None else _of_others(file, card, plan, trust)
     else:
         verdict = _served(str(name), provider, plan, state, url)
+    _tell(verdict, report, as_json)
+    if verdict.conclusion != "passes":
+        raise typer.Exit(Exit.FAILED)
+
+
+def _check_sources(name: str | None, file: Path | None, card: Path | None, trust: bool) -> None:
+    """Raise `CliError` where the options name no model, or two, or describe what is not there."""
+    if (name is None) == (file is None):
+        raise CliError("audit a MODEL that is served, or a --file", code=Exit.USAGE)
+    if (card is not None and file is None) or (trust and card is None):
+        raise CliError("--card describes a --file, and --trust is for a file with a --card", code=Exit.USAGE)
+
+
+def _tell(verdict: Verdict, report: Path | None, as_json: bool) -> None:
     if report is not None:
         _write(verdict, report)
     if as_json:
         print_json(verdict)
     else:
         _show(verdict)
-    if verdict.conclusion != "passes":
-        raise typer.Exit(Exit.FAILED)
 
 
 def _of_file(file: Path, plan: AuditPlan) -> Verdict:
