@@ -386,3 +386,19 @@ def test_tensors_that_are_not_what_they_say_are_refused(change: dict[str, Any]) 
     reply = Reply({HEAD_LENGTH.lower(): str(len(changed))}, changed + good.body[length:])
     with pytest.raises(Refused):
         asked(target(preset="open-inference-binary"), VECTORS, reply)
+
+
+@pytest.mark.parametrize("preset", ["kserve-v1", "open-inference", "open-inference-binary"])
+def test_values_are_put_into_the_order_of_the_classes_that_are_released(preset: str) -> None:
+    """The server answers in the order high, low, middle."""
+    which = target(preset=preset, card=card(order=["high", "low", "middle"]))
+    _, released = asked(which, VECTORS, ANSWERS[preset](VALUES[:, [2, 0, 1]].copy()))
+    assert released.tolist() == VALUES.tolist()
+
+
+def test_what_names_its_classes_needs_no_order() -> None:
+    by_name = [{"p": {"high": 0.5, "low": 0.25, "middle": 0.25}}, {"p": {"middle": 1, "high": 0, "low": 0}}]
+    order = ["high", "low", "middle"]
+    assert read_as({"each": "$[*]", "values": "$.p"}, by_name, order=order) == [[0.25, 0.25, 0.5], [0, 1, 0]]
+    numbers = {"classes": [0, 2]}  # of the server's classes
+    assert read_as({"labels": "$.classes"}, numbers, answers="labels", order=order) == [[0, 0, 1], [0, 1, 0]]
