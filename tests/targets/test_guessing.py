@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leakrange.targets.answer_guess import guess_answer, guess_values
@@ -20,7 +20,7 @@ from leakrange.targets.curl import read_curl
 from leakrange.targets.draft import doubtful_lines, written
 from leakrange.targets.reading import read_values
 from leakrange.targets.request_guess import guess_request
-from leakrange.targets.target import Read, TargetCard
+from leakrange.targets.target import TargetCard, TargetRead
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.pictures import png
 
@@ -45,7 +45,7 @@ def values_read(answer: Any, *, many: bool) -> list[float]:
             "answers": guess.answers,
         }
     )
-    values: list[float] = read_values(answer, Read.model_validate(guess.read), card, 1)[0].tolist()
+    values: list[float] = read_values(answer, TargetRead.model_validate(guess.read), card, 1)[0].tolist()
     return values
 
 
@@ -127,7 +127,7 @@ JSON = st.recursive(
 def test_whatever_an_answer_is_the_guess_is_of_one_piece(answer: Any, many: bool) -> None:
     with suppress(InvalidInput):
         guess = guess_answer(answer, many=many)
-        Read.model_validate(guess.read)
+        TargetRead.model_validate(guess.read)
         with suppress(InvalidInput, ValueError):
             values_read(answer, many=many)
 
@@ -302,6 +302,7 @@ def test_any_body_is_taken_or_refused(body: Any) -> None:
 # --- the file ---------------------------------------------------------------------------------------------
 
 
+@example("\n", ["a\nb", {"\n": 1.5, "x": None}], "")
 @given(KEYS, JSON, st.text(max_size=30))
 def test_what_is_written_is_read_back_whatever_stands_in_it(name: str, content: Any, doubt: str) -> None:
     file = {

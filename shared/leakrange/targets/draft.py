@@ -55,11 +55,16 @@ def _one_line(comment: str) -> str:
 
 def _flow(value: Any) -> str:
     """A value on one line; characters that are not printed are written by their numbers."""
-    texts = (
-        yaml.safe_dump(
-            value, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=as_they_are
+    for as_they_are, style in ((True, None), (False, None), (False, '"')):  # quoted, an end of line is "\\n"
+        text = yaml.safe_dump(
+            value,
+            default_flow_style=True,
+            default_style=style,
+            sort_keys=False,
+            width=float("inf"),
+            allow_unicode=as_they_are,
         )
-        for as_they_are in (True, False)
-    )
-    lines = (text.removesuffix("\n").removesuffix("\n...") for text in texts)
-    return next((line for line in lines if line.isprintable()), "")
+        line = text.removesuffix("\n").removesuffix("\n...")
+        if line.isprintable():
+            break
+    return line
