@@ -137,6 +137,7 @@ def test_whatever_a_killed_process_had_started_ends_with_it(tmp_path: Path) -> N
         )
         assert there.exists(), (tmp_path / "output").read_text()
         killed, *standing = [psutil.Process(pid) for pid in json.loads(there.read_text())]
+        standing = [process for process in standing if _runs(process)]  # a database's helpers come and go
         names = [process.name() for process in standing]
         assert names.count("valkey-server") + names.count("redis-server") >= 2
         assert names.count("postgres") > 3
