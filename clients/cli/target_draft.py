@@ -15,17 +15,17 @@ from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.target_requests import Exchange, converse
 from leakrange.targets.answer_guess import AnswerGuess, guess_answer, guess_values
 from leakrange.targets.curl import read_curl
-from leakrange.targets.dialogue import Call, Reply, dialogue, probe_of
+from leakrange.targets.dialogue import TargetCall, TargetReply, dialogue, probe_of
 from leakrange.targets.request_guess import guess_request
-from leakrange.targets.target import Target, presets, target_of
+from leakrange.targets.target import RemoteTarget, presets, target_of
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
 
-__all__ = ["Draft", "of_curl", "of_open_inference", "of_preset"]
+__all__ = ["TargetDraft", "of_curl", "of_open_inference", "of_preset"]
 
 
 @dataclass
-class Draft:
+class TargetDraft:
     """A target's file that is being made. ``given`` is its content without what only an answer tells;
     ``sample`` the one to ask, a sample of zeros where None."""
 
@@ -37,7 +37,7 @@ class Draft:
     doubts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
 
-    def question(self) -> Target:
+    def question(self) -> RemoteTarget:
         """The target by which the sample is asked: whatever it answers can be looked at."""
         given = dict(self.given)
         if "steps" in given:
@@ -45,19 +45,19 @@ class Draft:
         card = {"input": self.input, "release": "features", "features": 1}
         return target_of(given | {"card": card})
 
-    def ask(self, heard: Callable[[Exchange], None], environment: Mapping[str, str]) -> Reply:
+    def ask(self, heard: Callable[[Exchange], None], environment: Mapping[str, str]) -> TargetReply:
         """The answer to the sample. Raises `CliError` where there is none."""
         target = self.question()
         sample = probe_of(target) if self.sample is None else self.sample
 
-        def first(call: Call) -> Any:
+        def first(call: TargetCall) -> Any:
             return (yield call)
 
         talk = dialogue(target, sample)
-        reply: Reply = converse(target, first(next(talk)), heard, {**environment, **self.secrets})
+        reply: TargetReply = converse(target, first(next(talk)), heard, {**environment, **self.secrets})
         return reply
 
-    def guess(self, reply: Reply) -> AnswerGuess:
+    def guess(self, reply: TargetReply) -> AnswerGuess:
         """What the answer says. Raises `InvalidInput` for one that says nothing."""
         step = self.question().steps[-1]
         if step.tensors is not None:
@@ -92,7 +92,7 @@ class Draft:
             last = self.given["steps"][-1]
             self.given["steps"] = [*self.given["steps"][:-1], last | {"read": read}]
 
-    def answered(self, reply: Reply) -> tuple[Target, list[float]]:
+    def answered(self, reply: TargetReply) -> tuple[RemoteTarget, list[float]]:
         """The target of the content, and what it reads in the answer. Raises `InvalidInput`."""
         target = target_of(self.given)
         talk = dialogue(target, probe_of(target) if self.sample is None else self.sample)
@@ -107,13 +107,13 @@ class Draft:
 
 def of_curl(
     command: str, base: dict[str, Any], looks: dict[str, Any] | None, read_file: Callable[[Path], bytes]
-) -> Draft:
+) -> TargetDraft:
     """The draft of a pasted curl command. ``base`` names and authorises the target; ``looks`` says what a
     sample is, where the user did."""
     guess = guess_request(read_curl(command, read_file), str(base["name"]), read_file)
     doubts = {} if looks else guess.doubts
     given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
-    return Draft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts)
+    return TargetDraft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts)
 
 
 def of_preset(
@@ -123,7 +123,7 @@ def of_preset(
     base: dict[str, Any],
     looks: dict[str, Any] | None,
     **options: str,
-) -> Draft:
+) -> TargetDraft:
     """The draft of a preset. Raises `CliError` where nobody says what a sample is."""
     if preset not in presets():
         raise CliError(f"there is no preset {preset!r}; there are {', '.join(presets())}", code=Exit.USAGE)
@@ -136,7 +136,7 @@ def of_preset(
     given = base | {"preset": preset, "url": url.rstrip("/")}
     given |= {} if model is None else {"model": model}
     given |= {"options": options} if options else {}
-    return Draft(given | {"limits": _limits(many=True)}, looks)
+    return TargetDraft(given | {"limits": _limits(many=True)}, looks)
 
 
 def of_open_inference(
@@ -146,15 +146,15 @@ def of_open_inference(
     looks: dict[str, Any] | None,
     heard: Callable[[Exchange], None],
     environment: Mapping[str, str],
-) -> Draft:
+) -> TargetDraft:
     """The draft of a model behind the Open Inference Protocol, by the metadata at ``/v2/models/MODEL``."""
     address = f"{url.rstrip('/')}/v2/models/{model}"
     stand_in = of_preset("open-inference", url, model, base, looks or {"encoding": "vector", "shape": [1]})
 
     def first() -> Any:
-        return (yield Call("GET", address, {}, None))
+        return (yield TargetCall("GET", address, {}, None))
 
-    reply: Reply = converse(stand_in.question(), first(), heard, environment)
+    reply: TargetReply = converse(stand_in.question(), first(), heard, environment)
     try:
         metadata = orjson.loads(reply.body)
         [taken], outputs = metadata["inputs"], metadata["outputs"]

@@ -10,7 +10,7 @@ import typer
 
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import read_file
-from leakrange.targets.target import Target, read_target
+from leakrange.targets.target import RemoteTarget, read_target
 
 __all__ = ["TargetFile", "read_file_of", "release_rows"]
 
@@ -22,7 +22,7 @@ SHOWN = 40
 TargetFile = Annotated[Path, typer.Argument(metavar="FILE", help="the target's file: YAML")]
 
 
-def read_file_of(path: Path) -> Target:
+def read_file_of(path: Path) -> RemoteTarget:
     """The target that a file describes. Raises `CliError` where it cannot be read, and `InvalidInput`, which
     names every mistake with its place."""
     content = read_file(path)
@@ -35,7 +35,7 @@ def read_file_of(path: Path) -> Target:
     return read_target(text)
 
 
-def release_rows(target: Target, values: Sequence[float]) -> list[tuple[str, str]]:
+def release_rows(target: RemoteTarget, values: Sequence[float]) -> list[tuple[str, str]]:
     """The rows of a table of one sample's release (N,): each class, or number, and its value."""
     card = target.card
     by_class = len(card.classes) == len(values) and card.release in ("softmax", "logits")

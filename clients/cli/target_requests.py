@@ -15,9 +15,9 @@ import aiohttp
 from leakrange.client.waiting import wait
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.targets.credentials import Credentials
-from leakrange.targets.dialogue import Call, Reply
+from leakrange.targets.dialogue import TargetCall, TargetReply
 from leakrange.targets.sending import send
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["Exchange", "converse", "request"]
@@ -33,9 +33,9 @@ Result = TypeVar("Result")
 class Exchange:
     """A request, and the answer to it. ``hidden`` puts names in the place of secrets that a text repeats."""
 
-    call: Call
+    call: TargetCall
     status: int
-    reply: Reply
+    reply: TargetReply
     seconds: float
     hidden: Callable[[str], str]
 
@@ -53,8 +53,8 @@ class Exchange:
 
 
 def converse(
-    target: Target,
-    talk: Generator[Call, Reply, Result],
+    target: RemoteTarget,
+    talk: Generator[TargetCall, TargetReply, Result],
     heard: Callable[[Exchange], None],
     environment: Mapping[str, str] = os.environ,
 ) -> Result:
@@ -78,7 +78,7 @@ def converse(
             raise
 
 
-def request(target: Target, call: Call, environment: Mapping[str, str] = os.environ) -> Exchange:
+def request(target: RemoteTarget, call: TargetCall, environment: Mapping[str, str] = os.environ) -> Exchange:
     """Send one request, and return the answer whatever its status. Raises `CliError`."""
     if missing := sorted(target.variables - environment.keys()):
         raise CliError(
@@ -89,7 +89,7 @@ def request(target: Target, call: Call, environment: Mapping[str, str] = os.envi
     return wait(_sent(target, call, environment))
 
 
-async def _sent(target: Target, call: Call, environment: Mapping[str, str]) -> Exchange:
+async def _sent(target: RemoteTarget, call: TargetCall, environment: Mapping[str, str]) -> Exchange:
     credentials, begun = Credentials(environment), time.monotonic()
     try:
         async with aiohttp.ClientSession(

@@ -18,7 +18,7 @@ from leakrange.services.provider.content import read_body, values_answer
 from leakrange.services.provider.intake import Intake
 from leakrange.services.provider.models import LoadedModels
 from leakrange.services.provider.settings import ProviderSettings
-from leakrange.services.provider.verification import Verification
+from leakrange.services.provider.verification import FaceVerification
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
@@ -31,7 +31,7 @@ from leakrange.wire.turns import apart
 KEY = re.compile(r"[!-~]{1,255}")
 
 
-class DataPath(HotPath):
+class InferencePath(HotPath):
     """Answers ``POST /v1/models/{model}/{endpoint}``, enrolments, and all under ``/v2``; everything else goes
     to ``app``, where the native routes exist as well, for its document alone."""
 
@@ -45,7 +45,7 @@ class DataPath(HotPath):
     ) -> None:
         super().__init__(app)
         self._settings, self._models, self._intake, self._metrics = settings, models, intake, metrics
-        self._verification = Verification(settings, models)
+        self._verification = FaceVerification(settings, models)
         self._open_inference = PlainInference(settings, models)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,7 +15,7 @@ from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
 from leakrange.service.open_inference import documented_inference
 from leakrange.service.workers import this_worker
-from leakrange.services.provider.data_path import DataPath
+from leakrange.services.provider.data_path import InferencePath
 from leakrange.services.provider.decoding import DecodingProcess
 from leakrange.services.provider.device import ComputeDevice, place
 from leakrange.services.provider.intake import Intake
@@ -27,7 +27,7 @@ from leakrange.services.provider.settings import ProviderSettings
 from leakrange.services.provider.store import Store
 
 
-def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> DataPath:
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> InferencePath:
     """The ASGI application: inference first, then the framework, whose lifespan opens models and intake.
     Providers of one process may share the ``decoding``."""
     torch.set_num_threads(settings.threads)
@@ -66,4 +66,4 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     app.include_router(documented_routes())
     app.include_router(documented_inference())
     app.include_router(operator_routes(settings.operator_key, models, intake))
-    return DataPath(app, settings, models, intake, app.state.requests)
+    return InferencePath(app, settings, models, intake, app.state.requests)

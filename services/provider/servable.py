@@ -29,7 +29,7 @@ class Compute(Protocol):
     def __call__(self, samples: NDArray[Any], kind: str) -> Values: ...
 
 
-class Head(Protocol):
+class ServedHead(Protocol):
     """Maps features (B, N) to logits (B, Y)."""
 
     def __call__(self, features: Values) -> Values: ...
@@ -48,7 +48,7 @@ class Servable:
     features: int
     parameters: int
     compute: Compute
-    head: Head | None = None
+    head: ServedHead | None = None
     public: bytes = b""
     has_decoder: bool = False
     foreign: bool = False

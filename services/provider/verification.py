@@ -23,13 +23,13 @@ from leakrange.wire.pairs import MARK, pair_steps, same_person, sample_marks
 from leakrange.wire.schemas import GalleryEntry, ModelCard
 from leakrange.wire.tensors import JSON, negotiate
 
-__all__ = ["Verification"]
+__all__ = ["FaceVerification"]
 
 Marked = tuple[NDArray[Any], list[bytes]]
 """Samples or pairs, and the `sample_marks` of all of them in order."""
 
 
-class Verification:
+class FaceVerification:
     """Answers comparisons and enrolments on the data path."""
 
     def __init__(self, settings: ProviderSettings, models: LoadedModels) -> None:

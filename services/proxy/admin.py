@@ -15,7 +15,7 @@ from leakrange.services.proxy.admin_shadows import router as shadows
 from leakrange.services.proxy.openapi import KEY
 from leakrange.services.proxy.snapshot import Base, Binding
 from leakrange.targets.dialogue import probe_of
-from leakrange.targets.target import Target, target_of
+from leakrange.targets.target import RemoteTarget, target_of
 from leakrange.wire.administration import (
     Account,
     Accounts,
@@ -132,7 +132,7 @@ async def put_route(model: Name, body: RouteBody, store: PolicyTable, targets: T
     sample first (all zeros) unless ``probe`` is false."""
     base: Base = str(body.upstream).rstrip("/") if body.target is None else target_of(body.target)
     tried = None
-    if isinstance(base, Target) and body.probe:
+    if isinstance(base, RemoteTarget) and body.probe:
         tried = await targets.release(base, probe_of(base), None)
     await store.put_route(model, base)
     route = _route(model, base)

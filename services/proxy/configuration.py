@@ -17,7 +17,7 @@ from leakrange.defences.output import Chain
 from leakrange.services.proxy.limits import read_limit
 from leakrange.services.proxy.redis_client import PREFIX, redis_errors
 from leakrange.services.proxy.snapshot import Base, Binding, KeyRecord, Snapshot
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import Unauthenticated
 
 VERSION = PREFIX + "version"
@@ -132,7 +132,7 @@ def _names(stored: bytes | str | None) -> frozenset[str] | None:
 @lru_cache(256)
 def read_base(stored: bytes) -> Base:
     """Who answers for a model, as its route is stored: a URL, or a target in JSON."""
-    return Target.model_validate_json(stored) if stored.startswith(b"{") else stored.decode()
+    return RemoteTarget.model_validate_json(stored) if stored.startswith(b"{") else stored.decode()
 
 
 def queue(pipeline: Pipeline) -> None:

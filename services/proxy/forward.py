@@ -28,7 +28,7 @@ from leakrange.services.proxy.shadows import RequestFigures, ShadowPolicy, Shado
 from leakrange.services.proxy.snapshot import Base
 from leakrange.services.proxy.targets import TargetFailed, Targets
 from leakrange.services.proxy.upstream import Reply, Upstream, model_url
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.endpoints import UPLOADS, check_endpoint
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
 from leakrange.wire.names import upload_name
@@ -79,7 +79,7 @@ class Forward:
         if defended and chain.needs_digests:
             inputs = await self.model_inputs(request, query, base)
             naming = query.naming(self._secret, request.model, inputs)
-        if isinstance(base, Target):
+        if isinstance(base, RemoteTarget):
             reply = await self._target_reply(request, query, base, accept)
         else:
             check = partial(query.check, most=self._most)
@@ -101,7 +101,9 @@ class Forward:
         after = None if shadow is None else self._shadowed(request, query, base, shadow, reply, body)
         return CompleteAnswer(200, body, {"Content-Type": accept}, after=after)
 
-    async def _target_reply(self, request: DataRequest, query: Query, target: Target, accept: str) -> Reply:
+    async def _target_reply(
+        self, request: DataRequest, query: Query, target: RemoteTarget, accept: str
+    ) -> Reply:
         """A target's answer, in the form of a provider's."""
         card = target.model_card(request.model)
         if query.endpoint != target.endpoint or query.person is not None:

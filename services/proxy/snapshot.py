@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from leakrange.defences.output import Chain
 from leakrange.services.proxy.limits import Limit
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
 
@@ -23,7 +23,7 @@ MOST_BOUND = 10_000
 """Most results of `bound` that are cached for one configuration."""
 
 
-Base = str | Target
+Base = str | RemoteTarget
 """Who answers for a model: the base URL of a provider, or a target."""
 
 

@@ -21,9 +21,9 @@ from leakrange.services.proxy.redis_client import PREFIX, redis_errors
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.targets.credentials import Credentials
-from leakrange.targets.dialogue import Call, Refused, Reply, dialogue
+from leakrange.targets.dialogue import Refused, TargetCall, TargetReply, dialogue
 from leakrange.targets.sending import send
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.administration import TargetHealth
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -101,7 +101,9 @@ class Targets:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def release(self, target: Target, samples: NDArray[Any], name: bytes | None) -> NDArray[np.float32]:
+    async def release(
+        self, target: RemoteTarget, samples: NDArray[Any], name: bytes | None
+    ) -> NDArray[np.float32]:
         """The release (B, N) of ``samples``, or of pairs of them, asked in batches.
 
         What has been answered is kept under ``name`` for a while, if there is one: a request that comes again
@@ -122,7 +124,7 @@ class Targets:
         return values
 
     async def _in_batches(
-        self, target: Target, samples: NDArray[Any], name: bytes | None
+        self, target: RemoteTarget, samples: NDArray[Any], name: bytes | None
     ) -> NDArray[np.float32]:
         begun, size = time.monotonic(), target.batch
         batches = [samples[start : start + size] for start in range(0, len(samples), size)]
@@ -151,13 +153,13 @@ class Targets:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def counts(self, target: Target) -> TargetCounts:
+    async def counts(self, target: RemoteTarget) -> TargetCounts:
         """What the target was asked since it is known here."""
         with redis_errors():
             stored = await self._pipe.call("HMGET", _counts(target), "sent", "answered", "requests")
         return TargetCounts(*(int(each or 0) for each in stored))
 
-    async def health(self, target: Target) -> TargetHealth:
+    async def health(self, target: RemoteTarget) -> TargetHealth:
         """How the target fared when it was last asked."""
         with redis_errors():
             stored = await self._pipe.call("HMGET", _counts(target), "succeeded", "failed", "failure")
@@ -168,12 +170,12 @@ class Targets:
             failure=None if failure is None else failure.decode(),
         )
 
-    async def _remember(self, target: Target, *pairs: str) -> None:
+    async def _remember(self, target: RemoteTarget, *pairs: str) -> None:
         with redis_errors():
             await self._pipe.call("HSET", _counts(target), *pairs)
 
     async def _part(
-        self, target: Target, batch: NDArray[Any], name: bytes | None, place: int
+        self, target: RemoteTarget, batch: NDArray[Any], name: bytes | None, place: int
     ) -> NDArray[np.float32]:
         """The release of one batch, from what is kept or from the target."""
         kept = None if name is None else _part_of(name, target, place, batch)
@@ -188,7 +190,7 @@ class Targets:
                 await self._pipe.call("SET", kept, encode_npy(values), "EX", PARTS_SECONDS)
         return values
 
-    async def _asked(self, target: Target, batch: NDArray[Any]) -> NDArray[np.float32]:
+    async def _asked(self, target: RemoteTarget, batch: NDArray[Any]) -> NDArray[np.float32]:
         pace = self._paces.setdefault(target.digest(), _Pace(target.limits.concurrency))
         async with pace:
             talk = dialogue(target, batch)
@@ -203,7 +205,7 @@ class Targets:
                 detail = self._credentials.hidden(target, error.detail)
                 raise self._failure("nonsense", detail, error.hint) from error
 
-    async def _answer(self, target: Target, call: Call, samples: int, pace: _Pace) -> Reply:
+    async def _answer(self, target: RemoteTarget, call: TargetCall, samples: int, pace: _Pace) -> TargetReply:
         """The successful answer to one request, which is sent again where that may help."""
         pause, tries = FIRST_PAUSE, 0
         while True:
@@ -241,7 +243,7 @@ class Targets:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _take(self, target: Target, samples: int, pace: _Pace) -> None:
+    async def _take(self, target: RemoteTarget, samples: int, pace: _Pace) -> None:
         """Wait for the turn of a request, and count its samples as sent."""
         limits, most = target.limits, _most(target)
         while True:
@@ -258,7 +260,7 @@ class Targets:
                 )
             await asyncio.sleep(number / 1000)
 
-    async def _sent(self, target: Target, call: Call) -> tuple[int, Reply, float | None]:
+    async def _sent(self, target: RemoteTarget, call: TargetCall) -> tuple[int, TargetReply, float | None]:
         try:
             status, reply = await send(
                 self._session, self._credentials, target, call, most=self._settings.max_answer
@@ -310,7 +312,7 @@ class _Pace:
             await asyncio.sleep(left)
 
 
-def _throttled(target: Target, status: int, body: bytes) -> bool:
+def _throttled(target: RemoteTarget, status: int, body: bytes) -> bool:
     for entry in target.limits.throttled:
         code, _, word = entry.partition(" ")
         if status == int(code) and word.encode() in body:
@@ -323,7 +325,7 @@ def _seconds(after: str | None) -> float | None:
     return float(after) if after is not None and after.isascii() and after.isdigit() else None
 
 
-def _most(target: Target) -> int:
+def _most(target: RemoteTarget) -> int:
     """The most samples that may be sent in all; -1 where there is no cap."""
     limits, caps = target.limits, []
     if limits.samples is not None:
@@ -333,11 +335,11 @@ def _most(target: Target) -> int:
     return min(caps, default=-1)
 
 
-def _counts(target: Target) -> str:
+def _counts(target: RemoteTarget) -> str:
     return f"{PREFIX}target:{target.digest()}"
 
 
-def _part_of(name: bytes, target: Target, place: int, batch: NDArray[Any]) -> str:
+def _part_of(name: bytes, target: RemoteTarget, place: int, batch: NDArray[Any]) -> str:
     digest = hashlib.blake2b(
         np.ascontiguousarray(batch).tobytes(), key=target.digest()[:64].encode(), digest_size=24
     )

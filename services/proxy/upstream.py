@@ -18,7 +18,7 @@ from leakrange.services.proxy.interim import PatientResponse
 from leakrange.services.proxy.metrics import Metrics
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.services.proxy.snapshot import Base
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
@@ -53,7 +53,7 @@ class _KnownCard:
 def model_url(base: Base, model: str) -> str:
     """URL of the model's card at ``base``; its endpoints are below. Raises `NotFound` for a target, which has
     no more than its one endpoint."""
-    if isinstance(base, Target):
+    if isinstance(base, RemoteTarget):
         raise NotFound(
             f"the model {model!r} is a target, and answers at {base.endpoint!r} alone",
             hint="its file, its uploads and its gallery are with whoever serves it",
@@ -153,7 +153,7 @@ class Upstream:
 
         Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
         """
-        if isinstance(base, Target):
+        if isinstance(base, RemoteTarget):
             return base.model_card(model)
         url = model_url(base, model)
         cached = self._cards.get(url)
@@ -177,7 +177,7 @@ class Upstream:
     async def steady_card(self, base: Base, model: str) -> ModelCard:
         """The card for clients whose releases are defended. It changes at most every half minute, so that a
         provider can pass little by it, however often it changes its own. Errors as of `card`."""
-        if isinstance(base, Target):
+        if isinstance(base, RemoteTarget):
             return base.model_card(model)
         url = model_url(base, model)
         cached = self._steady_cards.get(url)

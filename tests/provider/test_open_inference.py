@@ -7,7 +7,7 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
-from leakrange.targets.dialogue import Reply, dialogue
+from leakrange.targets.dialogue import TargetReply, dialogue
 from leakrange.targets.target import read_target
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer, tensor_request
 from leakrange.wire.tensors import decode_npy, encode_npy
@@ -43,7 +43,7 @@ def test_a_target_of_the_protocol_releases_what_the_native_api_does(
     answer = provider.client.request(call.method, call.url, content=call.body, headers=dict(call.headers))
     assert answer.status_code == 200, answer.text
     with pytest.raises(StopIteration) as end:
-        talk.send(Reply(dict(answer.headers), answer.content))
+        talk.send(TargetReply(dict(answer.headers), answer.content))
     assert np.array_equal(end.value.value, native(provider, images))
 
 

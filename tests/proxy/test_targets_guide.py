@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from leakrange.targets.target import PLACEHOLDERS, Limits, Read, Target, TargetCard, presets, read_target
+from leakrange.targets.target import (
+    PLACEHOLDERS,
+    RemoteTarget,
+    TargetCard,
+    TargetLimits,
+    TargetRead,
+    presets,
+    read_target,
+)
 from tests.docs.blocks import ROOT, blocks
 from tests.embedded import clean
 from tests.proxy.conftest import OPERATOR, Range
@@ -57,8 +65,13 @@ def test_a_reader_gets_a_target_behind_the_proxy(
 def test_the_file_that_is_explained_can_be_read() -> None:
     [shown] = [block.text for block in blocks(PAGE) if block.language == "yaml"]
     target = read_target(shown)
-    assert set(yaml.safe_load(shown)) == set(Target.model_fields) - {"preset", "url", "model", "options"}
-    assert set(yaml.safe_load(shown)["limits"]) == set(Limits.model_fields)
+    assert set(yaml.safe_load(shown)) == set(RemoteTarget.model_fields) - {
+        "preset",
+        "url",
+        "model",
+        "options",
+    }
+    assert set(yaml.safe_load(shown)["limits"]) == set(TargetLimits.model_fields)
     assert target.variables == {"RISK_ID", "RISK_SECRET", "RISK_KEY"}
 
 
@@ -72,5 +85,5 @@ def test_nothing_that_a_file_may_say_is_left_out() -> None:
         for option, usual in preset.options.items():
             assert f"{option}: {usual}" in line
         assert all(f"`{wanted}`" in line for wanted in preset.wants)
-    for schema in (Read, Limits, TargetCard, Target):
+    for schema in (TargetRead, TargetLimits, TargetCard, RemoteTarget):
         assert set(schema.model_fields) <= words, schema

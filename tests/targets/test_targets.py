@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.targets import template
-from leakrange.targets.dialogue import Call, Refused, Reply, dialogue, with_secrets
-from leakrange.targets.target import PLACEHOLDERS, Target, presets, read_target
+from leakrange.targets.dialogue import Refused, TargetCall, TargetReply, dialogue, with_secrets
+from leakrange.targets.target import PLACEHOLDERS, RemoteTarget, presets, read_target
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH
 
@@ -33,7 +33,7 @@ VECTORS = np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.float32)
 VALUES = np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]], np.float32)
 
 
-def target(**changes: Any) -> Target:
+def target(**changes: Any) -> RemoteTarget:
     given = {
         "name": "risk",
         "owner": "team@example.com",
@@ -54,12 +54,14 @@ def mistake(**changes: Any) -> str:
     return caught.value.detail
 
 
-def asked(which: Target, samples: NDArray[Any], *answers: Any) -> tuple[list[Call], NDArray[np.float32]]:
+def asked(
+    which: RemoteTarget, samples: NDArray[Any], *answers: Any
+) -> tuple[list[TargetCall], NDArray[np.float32]]:
     """The requests, and the release in the end, for a target that gives these answers."""
     talk = dialogue(which, samples)
     calls = [next(talk)]
     for answer in answers:
-        reply = answer if isinstance(answer, Reply) else Reply({}, orjson.dumps(answer))
+        reply = answer if isinstance(answer, TargetReply) else TargetReply({}, orjson.dumps(answer))
         try:
             calls.append(talk.send(reply))
         except StopIteration as end:
@@ -67,7 +69,7 @@ def asked(which: Target, samples: NDArray[Any], *answers: Any) -> tuple[list[Cal
     raise AssertionError("the target asks for more")
 
 
-def sent(call: Call) -> Any:
+def sent(call: TargetCall) -> Any:
     assert call.body is not None
     return orjson.loads(call.body)
 
@@ -133,7 +135,7 @@ def test_limits_in_words() -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),
-        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(sorted(Target.model_fields)), x),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(sorted(RemoteTarget.model_fields)), x),
     )
 )
 def test_any_document_is_read_or_refused_in_words(document: Any) -> None:
@@ -219,7 +221,7 @@ def test_a_later_step_uses_what_an_earlier_one_captured() -> None:
 # --- what is read -----------------------------------------------------------------------------------------
 
 
-def tensors(values: NDArray[Any]) -> Reply:
+def tensors(values: NDArray[Any]) -> TargetReply:
     """An answer with another output before ours, in Triton's binary form."""
     before = np.arange(3, dtype=np.int64)
     outputs = [
@@ -232,7 +234,7 @@ def tensors(values: NDArray[Any]) -> Reply:
         },
     ]
     head = orjson.dumps({"model_name": "m", "outputs": outputs})
-    return Reply({HEAD_LENGTH.lower(): str(len(head))}, head + before.tobytes() + values.tobytes())
+    return TargetReply({HEAD_LENGTH.lower(): str(len(head))}, head + before.tobytes() + values.tobytes())
 
 
 ANSWERS: dict[str, Callable[[NDArray[np.float32]], Any]] = {
@@ -271,7 +273,7 @@ def test_every_preset_can_be_used() -> None:
         assert next(dialogue(which, _samples(which))).url.startswith(HERE)
 
 
-def _samples(which: Target) -> NDArray[Any]:
+def _samples(which: RemoteTarget) -> NDArray[Any]:
     spec, pair = which.card.input.spec, (2,) if which.card.release == "score" else ()
     return np.ones((1, *pair, *spec.shape), spec.dtype)
 
@@ -337,7 +339,7 @@ def test_a_similarity_below_the_threshold_is_the_greatest_distance() -> None:
         ({"predictions": [[0.5, 0.5, True], [1, 0, 0]]}, "'True' stands where a number is expected"),
         ({"predictions": [[1, 2, 3], [1, 2]]}, "2 values for one sample and 3 for another"),
         ({"predictions": [[1e300, 0, 0], [1, 0, 0]]}, "finite"),
-        (Reply({}, b"<html>"), "it is no JSON"),
+        (TargetReply({}, b"<html>"), "it is no JSON"),
         ({"error": "no such model"}, "the answer holds 0"),
     ],
 )
@@ -362,14 +364,14 @@ JSONS = st.recursive(
 def test_any_answer_is_read_or_refused_in_words(preset: str, answer: Any, samples: int) -> None:
     which = target(preset=preset)
     with suppress(Refused):
-        _, values = asked(which, VECTORS[:samples], Reply({}, orjson.dumps(answer)))
+        _, values = asked(which, VECTORS[:samples], TargetReply({}, orjson.dumps(answer)))
         assert values.shape == (samples, 3)
         assert np.isfinite(values).all()
 
 
 @given(st.binary(max_size=200), st.sampled_from([None, "0", "7", "-1", "x", "99999999999999999999"]))
 def test_any_tensors_are_read_or_refused_in_words(body: bytes, length: str | None) -> None:
-    reply = Reply({} if length is None else {HEAD_LENGTH.lower(): length}, body)
+    reply = TargetReply({} if length is None else {HEAD_LENGTH.lower(): length}, body)
     with pytest.raises(Refused):
         asked(target(preset="open-inference-binary"), VECTORS, reply)
 
@@ -383,7 +385,7 @@ def test_tensors_that_are_not_what_they_say_are_refused(change: dict[str, Any]) 
     head = orjson.loads(good.body[:length])
     head["outputs"][1] |= change
     changed = orjson.dumps(head)
-    reply = Reply({HEAD_LENGTH.lower(): str(len(changed))}, changed + good.body[length:])
+    reply = TargetReply({HEAD_LENGTH.lower(): str(len(changed))}, changed + good.body[length:])
     with pytest.raises(Refused):
         asked(target(preset="open-inference-binary"), VECTORS, reply)
 

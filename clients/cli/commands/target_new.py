@@ -17,7 +17,7 @@ from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import is_name
 
 if TYPE_CHECKING:
-    from leakrange.clients.cli.target_draft import Draft
+    from leakrange.clients.cli.target_draft import TargetDraft
     from leakrange.clients.cli.target_requests import Exchange
     from leakrange.targets.answer_guess import AnswerGuess
 
@@ -92,7 +92,7 @@ def _draft(
     base: dict[str, Any],
     looks: dict[str, Any] | None,
     options: dict[str, str],
-) -> Draft:
+) -> TargetDraft:
     # They bring aiohttp and Pillow: only where they are used.
     from leakrange.clients.cli.target_draft import of_curl, of_open_inference, of_preset
 
@@ -113,7 +113,7 @@ def _draft(
     return of_curl(command, base, looks, read_file)
 
 
-def _finish(draft: Draft, path: Path, classes: list[str] | None, *, yes: bool) -> None:
+def _finish(draft: TargetDraft, path: Path, classes: list[str] | None, *, yes: bool) -> None:
     """Ask one sample, write the file, and tell what is left to do."""
     from leakrange.targets.draft import doubtful_lines, written
 

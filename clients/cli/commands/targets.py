@@ -14,7 +14,7 @@ from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.clients.cli.target_files import TargetFile, read_file_of, release_rows
-from leakrange.targets.target import Target, target_of
+from leakrange.targets.target import RemoteTarget, target_of
 from leakrange.wire.administration import Route, TargetHealth
 
 __all__ = ["targets"]
@@ -58,7 +58,7 @@ def put(
         )
 
 
-def _value_of(target: Target) -> str:
+def _value_of(target: RemoteTarget) -> str:
     return "class" if target.card.classes else "value"
 
 

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from leakrange.targets.target import Target, target_of
+from leakrange.targets.target import RemoteTarget, target_of
 from leakrange.wire.administration import Account, BindingBody, Route
 from leakrange.wire.calling import call
 from leakrange.wire.endpoints import endpoint_of
@@ -23,7 +23,7 @@ from leakrange.wire.schemas import ModelCard
 from leakrange.wire.transport import Transport
 
 __all__ = [
-    "Health",
+    "ModelHealth",
     "curl_for",
     "endpoint_for",
     "health_of",
@@ -39,7 +39,7 @@ FEW = 16
 
 
 @dataclass(frozen=True)
-class Health:
+class ModelHealth:
     """How the one who answers for a model fares: ``good``, ``bad``, or None where nobody has asked yet; and
     why, which may repeat what a target answered. ``card`` is there where it told one."""
 
@@ -49,7 +49,7 @@ class Health:
     card: ModelCard | None = None
 
 
-async def health_of(route: Route, transport: Transport) -> Health:
+async def health_of(route: Route, transport: Transport) -> ModelHealth:
     """The health of a provider, which is asked for its card, or of a target, which is not asked: how it fared
     last."""
     if route.target is not None:
@@ -57,24 +57,24 @@ async def health_of(route: Route, transport: Transport) -> Health:
     try:
         async with asyncio.timeout(PATIENCE):
             answer = await call(transport, "GET", f"{route.upstream}/v1/models/{route.model}")
-        return Health(True, "answers", card=ModelCard.model_validate_json(answer.body))
+        return ModelHealth(True, "answers", card=ModelCard.model_validate_json(answer.body))
     except TimeoutError:
-        return Health(False, "away", f"no answer within {PATIENCE:g} s")
+        return ModelHealth(False, "away", f"no answer within {PATIENCE:g} s")
     except LeakrangeError as error:
-        return Health(False, "not served" if isinstance(error, NotFound) else "away", error.detail)
+        return ModelHealth(False, "not served" if isinstance(error, NotFound) else "away", error.detail)
     except ValidationError:
-        return Health(False, "no provider", "its answer is not of the native API")
+        return ModelHealth(False, "no provider", "its answer is not of the native API")
 
 
-def _of_target(route: Route, target: Target) -> Health:
+def _of_target(route: Route, target: RemoteTarget) -> ModelHealth:
     card, fared = target.model_card(route.model), route.health
     answered = (fared.answered if fared else None) or 0.0
     failed = (fared.failed if fared else None) or 0.0
     if failed > answered and fared is not None:
-        return Health(False, f"failed {_ago(failed)}", fared.failure, card)
+        return ModelHealth(False, f"failed {_ago(failed)}", fared.failure, card)
     if answered:
-        return Health(True, f"answered {_ago(answered)}", card=card)
-    return Health(None, "not asked yet", card=card)
+        return ModelHealth(True, f"answered {_ago(answered)}", card=card)
+    return ModelHealth(None, "not asked yet", card=card)
 
 
 def _ago(since: float) -> str:

@@ -20,14 +20,14 @@ from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["TEST_FROM", "Case", "Examined", "case_of", "examined"]
+__all__ = ["TEST_FROM", "Case", "ExaminedModel", "case_of", "examined"]
 
 TEST_FROM = "test"
 FEWEST = 20
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedModel:
     """A model, and what it says of itself. ``logits`` maps samples (B, *shape) to float32 (B, Y);
     ``classifier`` is None where it cannot be trained further."""
 
@@ -42,9 +42,9 @@ class Examined:
     classifier: Classifier | None
 
 
-def examined(classifier: Classifier, config: ClassifierConfig) -> Examined:
+def examined(classifier: Classifier, config: ClassifierConfig) -> ExaminedModel:
     """The model of a classifier's file."""
-    return Examined(
+    return ExaminedModel(
         net=config.net,
         width=config.width,
         parameters=classifier.parameter_count(),
@@ -62,7 +62,7 @@ class Case:
     """A model and its samples. ``labelled`` and ``test`` are indices into ``data``; ``labels`` are the
     target's (N,), of several targets (N, heads), -1 where unknown."""
 
-    model: Examined
+    model: ExaminedModel
     plan: AuditPlan
     data: Samples
     labels: NDArray[np.int64]
@@ -74,7 +74,7 @@ class Case:
         return self.data.values[indices]
 
 
-def case_of(model: Examined, plan: AuditPlan) -> Case:
+def case_of(model: ExaminedModel, plan: AuditPlan) -> Case:
     """Draw the samples of a plan for a model.
 
     Where there are fewer than the plan asks for, all are taken. Raises `InvalidInput` for a data set that
@@ -101,7 +101,7 @@ def case_of(model: Examined, plan: AuditPlan) -> Case:
     return Case(model, plan, data, joined, labelled, test)
 
 
-def _task(data: str, attributes: Mapping[str, Attribute], model: Examined) -> list[str]:
+def _task(data: str, attributes: Mapping[str, Attribute], model: ExaminedModel) -> list[str]:
     """The model's targets. Raises `InvalidInput` unless the data set has them, with as many classes."""
     targets = [model.task] if len(model.heads) == 1 else model.task.split(", ")
     missing = [name for name in targets if name not in attributes]

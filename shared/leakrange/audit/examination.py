@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from leakrange.audit.case import TEST_FROM, Examined, case_of, examined
+from leakrange.audit.case import TEST_FROM, ExaminedModel, case_of, examined
 from leakrange.audit.findings import FINDINGS
 from leakrange.audit.wording import confidence, limits
 from leakrange.jobs.audit import AuditPlan
@@ -39,7 +39,7 @@ def examine(
 
 
 def examine_loaded(
-    model: Examined,
+    model: ExaminedModel,
     plan: AuditPlan,
     *,
     sha256: str,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.audit.case import Examined
+from leakrange.audit.case import ExaminedModel
 from leakrange.audit.examination import examine_loaded
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import Verdict
@@ -42,7 +42,7 @@ def examine_file(file: Path, card: FileCard, plan: AuditPlan, *, trusted: bool =
     )
 
 
-def _examined(model: FileModel) -> Examined:
+def _examined(model: FileModel) -> ExaminedModel:
     card = model.card
 
     def logits(samples: NDArray[Any]) -> NDArray[np.float32]:
@@ -52,7 +52,7 @@ def _examined(model: FileModel) -> Examined:
             raise InvalidInput("the file gives values that are not finite for samples of the data set")
         return values if card.release == "logits" else np.log(np.maximum(values, LEAST))
 
-    return Examined(
+    return ExaminedModel(
         net=f"a file ({card.format})",
         width=1.0,
         parameters=0,

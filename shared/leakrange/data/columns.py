@@ -19,7 +19,7 @@ __all__ = [
     "Coded",
     "ColumnAttribute",
     "Columns",
-    "Grouped",
+    "GroupedColumn",
     "Marked",
     "classes_of",
     "labels_of",
@@ -76,7 +76,7 @@ class Coded(ColumnAttribute):
 
 
 @dataclass(frozen=True)
-class Grouped(ColumnAttribute):
+class GroupedColumn(ColumnAttribute):
     """An attribute whose classes are ranges of a column of numbers. ``begins``: where each range but the
     first begins."""
 

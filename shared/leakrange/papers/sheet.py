@@ -16,7 +16,7 @@ from leakrange.scenario.yaml_source import read
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, InvalidScenario
 
-__all__ = ["Difference", "PaperTable", "Sheet", "read_sheet"]
+__all__ = ["PaperTable", "Sheet", "StatedDifference", "read_sheet"]
 
 
 class PaperTable(Strict):
@@ -30,7 +30,7 @@ class PaperTable(Strict):
     remark: str = ""
 
 
-class Difference(Strict):
+class StatedDifference(Strict):
     """A setting in which ours differs from the paper's. With a filter ``rows`` its text is filled for each
     measured row that this keeps."""
 
@@ -70,7 +70,7 @@ class Sheet(Strict):
     claims: Sequence[Claim]
     """Its claims about the order of its rows. Where ``figure`` has the words for each of several figures by
     name, it is a claim about each of them."""
-    differences: Sequence[Difference]
+    differences: Sequence[StatedDifference]
     """Each text is said once, and none that comes out empty."""
     tables: Mapping[str, PaperTable]
     """In the order of the page."""

@@ -31,7 +31,7 @@ from leakrange.jobs.steps.train import TRAIN
 from leakrange.scenario.load import Alternative, LoadSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.strict import Strict
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
 from leakrange.wire.errors import Conflict
@@ -112,7 +112,7 @@ class PlannedModel(TrialModel):
     teacher: PlannedModel | None = None
     extractor: PlannedObfuscator | None = None
     """The extractor that is its body, if devices upload an extractor's features."""
-    remote: Target | None = None
+    remote: RemoteTarget | None = None
     """Where it is asked, if somebody else serves it: nothing is trained then, and its users run nothing."""
 
     @property

@@ -15,7 +15,7 @@ from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
 from leakrange.scenario.document import ProviderSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["SoundProvider", "parameters_of", "resolve"]
@@ -51,9 +51,9 @@ class SoundProvider(Offer):
         return self.behaviour.sensitive(self.parameters) is not None
 
     @property
-    def remote(self) -> Target | None:
+    def remote(self) -> RemoteTarget | None:
         """Where a remote model is asked, for the provider's data; None for a model of the range."""
-        target: Target | None = getattr(self.parameters, "endpoint", None)
+        target: RemoteTarget | None = getattr(self.parameters, "endpoint", None)
         if target is None:
             return None
         [asked] = names(self.target)

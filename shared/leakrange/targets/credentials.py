@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from leakrange.targets.dialogue import Call, with_secrets
-from leakrange.targets.target import Certificate, OAuth2, SigV4, Target
+from leakrange.targets.dialogue import TargetCall, with_secrets
+from leakrange.targets.target import Certificate, OAuth2, RemoteTarget, SigV4
 from leakrange.wire.errors import InvalidInput, UpstreamFailed
 
 __all__ = ["Credentials", "whole_body"]
@@ -49,7 +49,9 @@ class Credentials:
         self._lock = asyncio.Lock()
         self._contexts: dict[Certificate, ssl.SSLContext] = {}
 
-    async def headers(self, session: aiohttp.ClientSession, target: Target, call: Call) -> dict[str, str]:
+    async def headers(
+        self, session: aiohttp.ClientSession, target: RemoteTarget, call: TargetCall
+    ) -> dict[str, str]:
         """The headers of a request, with all that proves who asks."""
         if reserved := sorted(name for name in target.variables if name.startswith(RESERVED)):
             raise InvalidInput(f"the variable {reserved[0]} is sent to nobody")
@@ -61,12 +63,12 @@ class Credentials:
             headers = self._signed(how.sigv4, call, headers)
         return headers
 
-    def forget(self, target: Target) -> bool:
+    def forget(self, target: RemoteTarget) -> bool:
         """Forget the token of a target that refused it; whether there was one."""
         oauth2 = target.authentication.oauth2
         return oauth2 is not None and self._tokens.pop(oauth2, None) is not None
 
-    def hidden(self, target: Target, text: str) -> str:
+    def hidden(self, target: RemoteTarget, text: str) -> str:
         """The text of an answer with names in the place of secrets that it repeats."""
         names = {self._environment.get(name, ""): f"${{{name}}}" for name in target.variables}
         oauth2 = target.authentication.oauth2
@@ -76,7 +78,7 @@ class Credentials:
             text = text.replace(secret, names[secret])
         return text
 
-    def tls(self, target: Target) -> ssl.SSLContext | bool:
+    def tls(self, target: RemoteTarget) -> ssl.SSLContext | bool:
         """The TLS context of a target's connections; True for that of everybody."""
         files = target.authentication.tls
         if files is None:
@@ -94,7 +96,7 @@ class Credentials:
     def _value(self, secret: str) -> str:
         return with_secrets({"": secret}, self._environment)[""]
 
-    async def _token(self, session: aiohttp.ClientSession, target: Target, oauth2: OAuth2) -> str:
+    async def _token(self, session: aiohttp.ClientSession, target: RemoteTarget, oauth2: OAuth2) -> str:
         async with self._lock:
             token, until = self._tokens.get(oauth2, ("", 0.0))
             if time.monotonic() < until - EARLY:
@@ -123,7 +125,7 @@ class Credentials:
             self._tokens[oauth2] = token, time.monotonic() + seconds
             return token
 
-    def _signed(self, how: SigV4, call: Call, headers: dict[str, str]) -> dict[str, str]:
+    def _signed(self, how: SigV4, call: TargetCall, headers: dict[str, str]) -> dict[str, str]:
         try:
             auth, request = (importlib.import_module(f"botocore.{name}") for name in ("auth", "awsrequest"))
             credentials = importlib.import_module("botocore.credentials")

@@ -12,16 +12,16 @@ import orjson
 from numpy.typing import NDArray
 
 from leakrange.targets.reading import captured, in_order, read_values, released
-from leakrange.targets.target import VARIABLE, Step, Target
+from leakrange.targets.target import VARIABLE, RemoteTarget, TargetStep
 from leakrange.targets.template import Filler, filled_text
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
 
-__all__ = ["Call", "Refused", "Reply", "dialogue", "probe_of", "with_secrets"]
+__all__ = ["Refused", "TargetCall", "TargetReply", "dialogue", "probe_of", "with_secrets"]
 
 
 @dataclass(frozen=True)
-class Call:
+class TargetCall:
     """One request to a target. Variables of the environment still stand in its headers by name."""
 
     method: str
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Reply:
+class TargetReply:
     """A target's successful answer; header names are in lower case."""
 
     headers: Mapping[str, str]
@@ -45,14 +45,16 @@ class Refused(InvalidInput):
     slug, title = "target-unusable", "The target's answer does not fit its file"
 
 
-def probe_of(target: Target) -> NDArray[Any]:
+def probe_of(target: RemoteTarget) -> NDArray[Any]:
     """The one sample (1, *shape) by which a target is tried, all zeros; where it compares, a pair of them."""
     spec = target.card.input.spec
     pair = (2,) if target.card.release == "score" else ()
     return np.zeros((1, *pair, *spec.shape), spec.dtype)
 
 
-def dialogue(target: Target, samples: NDArray[Any]) -> Generator[Call, Reply, NDArray[np.float32]]:
+def dialogue(
+    target: RemoteTarget, samples: NDArray[Any]
+) -> Generator[TargetCall, TargetReply, NDArray[np.float32]]:
     """Yields each request for ``samples`` (B, *shape), or pairs (B, 2, *shape), is sent the reply to it, and
     returns the release (B, N). Raises `Refused`."""
     known: dict[str, Any] = {}
@@ -64,7 +66,7 @@ def dialogue(target: Target, samples: NDArray[Any]) -> Generator[Call, Reply, ND
             url = filled_text(step.url, filler.text)
         except InvalidInput as error:
             raise Refused(f"{step.method} {step.url}: {error.detail}", hint=error.hint) from error
-        reply = yield Call(step.method, url, {**described, **target.headers, **step.headers}, body)
+        reply = yield TargetCall(step.method, url, {**described, **target.headers, **step.headers}, body)
         try:
             if step.tensors is not None:
                 values = tensor_answer(
@@ -84,7 +86,7 @@ def dialogue(target: Target, samples: NDArray[Any]) -> Generator[Call, Reply, ND
     raise AssertionError("the last step reads")  # validated
 
 
-def _parsed(reply: Reply, step: Step) -> Any:
+def _parsed(reply: TargetReply, step: TargetStep) -> Any:
     if step.read is None and not step.capture:
         return None
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.targets.target import Read, TargetCard, compiled
+from leakrange.targets.target import TargetCard, TargetRead, compiled
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.tensors import release_array
 
@@ -23,7 +23,7 @@ def captured(answer: Any, path: str) -> Any:
     return nodes[0]
 
 
-def read_values(answer: Any, read: Read, card: TargetCard, samples: int) -> NDArray[np.float32]:
+def read_values(answer: Any, read: TargetRead, card: TargetCard, samples: int) -> NDArray[np.float32]:
     """The release (samples, N) in a parsed JSON answer to a request of so many samples.
 
     Raises `InvalidInput`, which says what of the answer does not fit ``read`` or ``card``.
@@ -66,7 +66,7 @@ class _Both(dict[str, list[Any]]):
     """The matches of ``values`` and ``labels`` that belong to one sample."""
 
 
-def _split(answer: Any, read: Read, samples: int) -> list[_Both]:
+def _split(answer: Any, read: TargetRead, samples: int) -> list[_Both]:
     """The matches in the whole answer, an equal part for each sample in order."""
     parts = [_Both() for _ in range(samples)]
     for name in ("values", "labels"):
@@ -93,7 +93,7 @@ def _matches(node: Any, name: str, path: str | None) -> list[Any] | None:
     return matches
 
 
-def _row(node: Any, read: Read, card: TargetCard) -> list[float]:
+def _row(node: Any, read: TargetRead, card: TargetCard) -> list[float]:
     values, labels = _matches(node, "values", read.values), _matches(node, "labels", read.labels)
     if isinstance(values, dict):  # by class
         values, labels = list(values.values()), list(values)
@@ -146,7 +146,7 @@ def _of_two(numbers: list[float], of: str, card: TargetCard) -> list[float]:
     return row
 
 
-def _by_class(numbers: list[float], labels: list[Any], read: Read, card: TargetCard) -> list[float]:
+def _by_class(numbers: list[float], labels: list[Any], read: TargetRead, card: TargetCard) -> list[float]:
     if len(numbers) != len(labels):
         raise InvalidInput(f"{len(numbers)} values beside {len(labels)} labels")
     row: list[float | None] = [None] * len(card.classes)

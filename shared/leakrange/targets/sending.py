@@ -7,8 +7,8 @@ from typing import NamedTuple
 import aiohttp
 
 from leakrange.targets.credentials import Credentials, whole_body
-from leakrange.targets.dialogue import Call, Reply
-from leakrange.targets.target import Target
+from leakrange.targets.dialogue import TargetCall, TargetReply
+from leakrange.targets.target import RemoteTarget
 
 __all__ = ["Sent", "send"]
 
@@ -17,11 +17,16 @@ class Sent(NamedTuple):
     """The answer to a request, whatever its status."""
 
     status: int
-    reply: Reply
+    reply: TargetReply
 
 
 async def send(
-    session: aiohttp.ClientSession, credentials: Credentials, target: Target, call: Call, *, most: int
+    session: aiohttp.ClientSession,
+    credentials: Credentials,
+    target: RemoteTarget,
+    call: TargetCall,
+    *,
+    most: int,
 ) -> Sent:
     """Send one request, and read at most ``most`` bytes of its answer.
 
@@ -41,4 +46,4 @@ async def send(
     async with request as response:
         body = await whole_body(response, most)
         named = {name.lower(): value for name, value in response.headers.items()}
-        return Sent(response.status, Reply(named, body))
+        return Sent(response.status, TargetReply(named, body))

@@ -33,13 +33,13 @@ __all__ = [
     "Answers",
     "Authentication",
     "Certificate",
-    "Limits",
     "OAuth2",
-    "Read",
+    "RemoteTarget",
     "SigV4",
-    "Step",
-    "Target",
     "TargetCard",
+    "TargetLimits",
+    "TargetRead",
+    "TargetStep",
     "compiled",
     "presets",
     "read_target",
@@ -169,7 +169,7 @@ class TargetCard(Strict):
         )
 
 
-class Read(Strict):
+class TargetRead(Strict):
     """Where the values stand in the last answer, as JSONPaths.
 
     ``each`` finds one node a sample, in order; the other paths then begin at such a node (without it, at the
@@ -200,7 +200,7 @@ Body = Literal["json", "csv", "form", "tensors"]
 BODIES: tuple[Body, ...] = get_args(Body)
 
 
-class Step(Strict):
+class TargetStep(Strict):
     """One request: its method and address, its headers, one body, and what its answer is for.
 
     ``json`` is any JSON in which placeholders stand for samples; ``csv`` sends rows under the names of their
@@ -219,7 +219,7 @@ class Step(Strict):
     form: dict[str, str] | None = None
     tensors: dict[Literal["input", "output"], str] | None = None
     capture: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], JsonPath] = {}
-    read: Read | None = None
+    read: TargetRead | None = None
 
     @property
     def method(self) -> str:
@@ -305,7 +305,7 @@ class Authentication(Strict):
     tls: Certificate | None = None
 
 
-class Limits(Strict):
+class TargetLimits(Strict):
     """How much a target may be asked. ``rate`` is in requests a second ("20/s", "600/min"), ``batch`` in
     samples a request, ``samples``, ``money`` and ``until`` end the asking. ``throttled`` are the statuses by
     which it asks for patience, each with a word of its body if the status alone is not enough. ``price`` is
@@ -342,7 +342,7 @@ class Limits(Strict):
         return {"s": 1.0, "min": 60.0, "h": 3600.0}[unit] / float(number)
 
 
-class Target(Strict):
+class RemoteTarget(Strict):
     """A model that somebody else serves.
 
     ``authorised`` says who allowed the test ("ticket 4711, until 2027-01-31"): asked for by any address that
@@ -360,8 +360,8 @@ class Target(Strict):
     headers: dict[str, str] = {}
     """Sent with every request."""
     authentication: Authentication = Authentication()
-    steps: Annotated[tuple[Step, ...], Field(max_length=8)] = ()
-    limits: Limits = Limits()
+    steps: Annotated[tuple[TargetStep, ...], Field(max_length=8)] = ()
+    limits: TargetLimits = TargetLimits()
 
     @model_validator(mode="before")
     @classmethod
@@ -402,7 +402,7 @@ class Target(Strict):
             raise ValueError(
                 f"{far[0]} is not this machine: 'authorised' says who allowed the test, and until when"
             )
-        Step._no_secret(self.headers)
+        TargetStep._no_secret(self.headers)
         known = PLACEHOLDERS
         for step in self.steps:
             if strange := sorted(step.placeholders - known):
@@ -460,7 +460,7 @@ class Target(Strict):
             threshold=card.threshold,
         )
 
-    def of_data(self, classes: Sequence[str], sample: SampleSpec) -> Target:
+    def of_data(self, classes: Sequence[str], sample: SampleSpec) -> RemoteTarget:
         """The same target for a data set: it releases its values in the order of ``classes``, where it has
         such, and takes ``sample`` in the type that the data has, unless its card says which."""
         card = self.card
@@ -504,7 +504,7 @@ def presets() -> Mapping[str, Preset]:
 _PRESETS: dict[str, Preset] = {}
 
 
-def read_target(text: str) -> Target:
+def read_target(text: str) -> RemoteTarget:
     """The target in a YAML file. Raises `InvalidInput`, which names every mistake with its place."""
     try:
         given = yaml.safe_load(text)
@@ -515,10 +515,10 @@ def read_target(text: str) -> Target:
     return target_of(given)
 
 
-def target_of(given: dict[str, Any]) -> Target:
+def target_of(given: dict[str, Any]) -> RemoteTarget:
     """The target of a parsed file. Raises as `read_target`."""
     try:
-        return Target.model_validate(given)
+        return RemoteTarget.model_validate(given)
     except ValidationError as error:
         mistakes = [
             {"path": ".".join(map(str, each["loc"])), "message": each["msg"].removeprefix("Value error, ")}

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from leakrange.targets.target import Step, Target
+from leakrange.targets.target import RemoteTarget, TargetStep
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.multipart import MULTIPART
 from leakrange.wire.open_inference import DATATYPES, tensor_request
@@ -33,10 +33,10 @@ class Filler:
     ``known`` are the values that earlier steps have captured.
     """
 
-    def __init__(self, target: Target, samples: NDArray[Any], known: Mapping[str, Any]) -> None:
+    def __init__(self, target: RemoteTarget, samples: NDArray[Any], known: Mapping[str, Any]) -> None:
         self._input, self._samples, self._known = target.card.input, samples, known
 
-    def body(self, step: Step) -> tuple[bytes | None, dict[str, str]]:
+    def body(self, step: TargetStep) -> tuple[bytes | None, dict[str, str]]:
         """The body of a step's request, and the headers that describe it."""
         match step.body:
             case None:

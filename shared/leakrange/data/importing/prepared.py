@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.importing.roles import ColumnUse, Labels, RoleColumn, attribute_labels, members
+from leakrange.data.importing.roles import ColumnUse, ImportedLabels, RoleColumn, attribute_labels, members
 from leakrange.data.importing.survey import ColumnPlan
 from leakrange.data.samples import SPLITS, Attribute, train_or_test
 from leakrange.data.splits import connected, partition
@@ -53,7 +53,7 @@ class Prepared:
     kind: str
     sample: SampleSpec
     values: Callable[[], Iterator[NDArray[Any]]]
-    labels: tuple[Labels, ...]
+    labels: tuple[ImportedLabels, ...]
     division: Division
     use: ColumnUse
     columns: tuple[ColumnPlan, ...] = ()
@@ -96,7 +96,9 @@ def divide(roles: Mapping[str, RoleColumn], use: ColumnUse, content: NDArray[Any
     )
 
 
-def labelled(roles: Mapping[str, RoleColumn], use: ColumnUse, division: Division) -> tuple[Labels, ...]:
+def labelled(
+    roles: Mapping[str, RoleColumn], use: ColumnUse, division: Division
+) -> tuple[ImportedLabels, ...]:
     """The attributes of the rows that are kept, the target first. Raises `InvalidInput` as `attribute_labels`
     does, and where the kept rows have but one class."""
     training = division.training()
@@ -104,7 +106,7 @@ def labelled(roles: Mapping[str, RoleColumn], use: ColumnUse, division: Division
         _of_members(roles[name]) if name == use.member else attribute_labels(roles[name], training)
         for name in use.attributes
     ]
-    kept = tuple(Labels(each.attribute, each.values[division.kept], each.rule) for each in every)
+    kept = tuple(ImportedLabels(each.attribute, each.values[division.kept], each.rule) for each in every)
     for each in kept:
         if len(np.unique(each.values[each.values >= 0])) < 2:
             raise InvalidInput(
@@ -114,9 +116,11 @@ def labelled(roles: Mapping[str, RoleColumn], use: ColumnUse, division: Division
     return kept
 
 
-def _of_members(column: RoleColumn) -> Labels:
+def _of_members(column: RoleColumn) -> ImportedLabels:
     attribute = Attribute(column.name, ("no", "yes"), "whether a model of the file's owner was trained on it")
-    return Labels(attribute, members(column).astype(np.int64), "who was trained on: these are training rows")
+    return ImportedLabels(
+        attribute, members(column).astype(np.int64), "who was trained on: these are training rows"
+    )
 
 
 def _grouped(roles: Mapping[str, RoleColumn], use: ColumnUse, content: NDArray[Any]) -> NDArray[np.int64]:

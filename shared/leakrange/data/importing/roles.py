@@ -15,7 +15,7 @@ from leakrange.data.importing.survey import fits, number_of
 from leakrange.data.samples import Attribute
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["ColumnUse", "Labels", "RoleColumn", "attribute_labels", "members"]
+__all__ = ["ColumnUse", "ImportedLabels", "RoleColumn", "attribute_labels", "members"]
 
 MOST_CLASSES = 256
 FEW_NUMBERS = 12
@@ -90,7 +90,7 @@ class RoleColumn:
 
 
 @dataclass(frozen=True)
-class Labels:
+class ImportedLabels:
     """An attribute with the label of each row, int64 (N,), and a word on how it came from its column."""
 
     attribute: Attribute
@@ -98,7 +98,7 @@ class Labels:
     rule: str
 
 
-def attribute_labels(column: RoleColumn, training: NDArray[np.bool_]) -> Labels:
+def attribute_labels(column: RoleColumn, training: NDArray[np.bool_]) -> ImportedLabels:
     """The classes of a column. training: (N,), by whose rows numbers are cut. Raises `InvalidInput` for a
     column with one class, or more than `MOST_CLASSES`."""
     codes = column.labels
@@ -130,7 +130,7 @@ def members(column: RoleColumn) -> NDArray[np.bool_]:
     return trained
 
 
-def _of_text(column: RoleColumn, codes: NDArray[np.int64]) -> Labels:
+def _of_text(column: RoleColumn, codes: NDArray[np.int64]) -> ImportedLabels:
     values = sorted(column.place)
     _check_count(column.name, len(values))
     if 2 * len(values) > max(len(codes), FEW_ROWS):
@@ -146,12 +146,12 @@ def _of_text(column: RoleColumn, codes: NDArray[np.int64]) -> Labels:
             )
     place = {value: i for i, value in enumerate(values)}
     renumbered = np.array([*(place[value] for value in column.place), -1], dtype=np.int64)
-    return Labels(Attribute(column.name, tuple(values)), renumbered[codes], "a class for each value")
+    return ImportedLabels(Attribute(column.name, tuple(values)), renumbered[codes], "a class for each value")
 
 
 def _of_numbers(
     name: str, codes: NDArray[np.int64], parsed: NDArray[np.float64], training: NDArray[np.bool_]
-) -> Labels:
+) -> ImportedLabels:
     numbers = np.append(parsed, np.nan)[codes]
     known = ~np.isnan(numbers)
     distinct = np.unique(parsed)
@@ -159,7 +159,7 @@ def _of_numbers(
         _check_count(name, len(distinct))
         labels = np.where(known, np.searchsorted(distinct, numbers), -1).astype(np.int64)
         classes = tuple(as_text(each) for each in distinct)
-        return Labels(Attribute(name, classes), labels, "a class for each number")
+        return ImportedLabels(Attribute(name, classes), labels, "a class for each number")
     chosen = numbers[known & training] if (known & training).any() else numbers[known]
     cuts = np.unique(np.quantile(chosen, SHARES, method="inverted_cdf"))
     below = distinct[distinct < distinct[-1]]
@@ -168,7 +168,7 @@ def _of_numbers(
     ends = [as_text(each) for each in cuts]
     classes = (f"to {ends[0]}", *(f"over {a} to {b}" for a, b in pairwise(ends)))
     classes = (*classes, f"over {ends[-1]}")
-    return Labels(Attribute(name, classes), labels, "cut at the training rows' quartiles")
+    return ImportedLabels(Attribute(name, classes), labels, "cut at the training rows' quartiles")
 
 
 def _check_count(name: str, count: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
-from leakrange.data.columns import Coded, Columns, Grouped, classes_of
+from leakrange.data.columns import Coded, Columns, GroupedColumn, classes_of
 from leakrange.data.hub import cache_folder
 from leakrange.data.samples import by_name
 from leakrange.data.tables import Category, Column, Quantity, TableSet, read_csv, table
@@ -99,7 +99,7 @@ ATTRIBUTES = by_name(
         column="race",
         codes={race: int(race != "White") for race in RACES},
     ),
-    Grouped(
+    GroupedColumn(
         "age-group",
         ("to 28", "29-37", "38-48", "over 48"),
         "nearly quarters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
-from leakrange.data.columns import Coded, Grouped
+from leakrange.data.columns import Coded, GroupedColumn
 from leakrange.data.samples import by_name
 from leakrange.data.tables import Quantity, encode, table
 
@@ -32,9 +32,9 @@ class Diabetes(GivenSet):
     name = "diabetes"
     description = "442 real diabetes patients, shipped with scikit-learn; sex and age hidden"
     attributes = by_name(
-        Grouped("progression", ("slow", "fast"), "against the median, a year later", begins=(MEDIAN,)),
+        GroupedColumn("progression", ("slow", "fast"), "against the median, a year later", begins=(MEDIAN,)),
         Coded("sex", ("1", "2"), "as the source numbers them, without saying which is which"),
-        Grouped("age-group", ("under 40", "40-54", "55 or older"), column="age", begins=(40, 55)),
+        GroupedColumn("age-group", ("under 40", "40-54", "55 or older"), column="age", begins=(40, 55)),
     )
     spec = table(INPUTS)
     source = "scikit-learn load_diabetes: Efron, Hastie, Johnstone and Tibshirani, 2004"

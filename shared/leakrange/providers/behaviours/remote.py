@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leakrange.data.samples import Attribute, names
 from leakrange.providers.behaviour import RELEASES, Behaviour, BehaviourParameters, Judgement, Release
 from leakrange.providers.behaviours import behaviours
-from leakrange.targets.target import Target
+from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -23,7 +23,7 @@ __all__ = ["Remote"]
 class RemoteParameters(BehaviourParameters):
     """The attribute that the model answers for, and the ``endpoint``: the content of a target's file."""
 
-    endpoint: Target
+    endpoint: RemoteTarget
 
 
 @behaviours.register("remote")
