@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 FEDERATION_VENV ?= .venv-federation
 PEERS_VENV ?= .venv-peers
+MLSERVER_VENV ?= .venv-mlserver
 STATE ?= .leakrange/demo
 PORTS ?= 8700
 PYTEST_ARGS ?=
@@ -17,9 +18,9 @@ export RUFF_CACHE_DIR
 # An environment with the test extra holds all that the demo needs.
 DEMO_READY := $(if $(wildcard $(VENV)/.installed-test),$(VENV)/.installed-test,$(VENV)/.installed-embedded)
 TEST_READY := $(VENV)/.installed-test
-# Flower pins versions that the others do not take, so it has an environment of its own.
+# Flower pins versions that the others do not take, so it has an environment of its own. So have our peers, and one of them alone.
 FEDERATION_READY := $(FEDERATION_VENV)/.installed-federation
-PEERS_READY := $(PEERS_VENV)/.installed-peers
+PEERS_READY := $(PEERS_VENV)/.installed-peers $(MLSERVER_VENV)/.installed-mlserver
 
 # uv installs the lot in seconds, but does not read pip's settings. Wheels that pip is told to find (a local build of torch,
 # say) are shown to uv too; without any, uv picks the build of torch that fits this machine: CPU, or its GPU's CUDA.
@@ -33,7 +34,7 @@ endif
 # takes several times as long as importing them. The first to import a module writes it: most of what is installed nobody imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint docs compiled unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env refresh-pins base-image clean help
+.PHONY: demo test lint types contracts deploy-lint docs compiled unit test-slow test-peers mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env refresh-pins base-image clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -42,9 +43,10 @@ help:
 	@echo "make reproduce-quick  a few rows of every paper, under 20 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
+	@echo "make test-peers the same model behind servers of others, and tritonclient before the proxy (not part of make test)"
 	@echo "make mutants    break the code in one place at a time: a test must notice each (not part of make test)"
 	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
-	@echo "make peers-env  install LitServe and BentoML into $(PEERS_VENV), to compare providers with"
+	@echo "make peers-env  install kserve, MLflow, LitServe, BentoML and tritonclient into $(PEERS_VENV), MLServer into $(MLSERVER_VENV)"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
 	@echo "make kubernetes-env  write infra/kubernetes/base/secrets.env likewise"
 	@echo "make refresh-pins  write down anew the hashes of what is installed, and the digest of the image that all others stand on"
@@ -87,6 +89,10 @@ unit: $(TEST_READY) $(FEDERATION_READY)
 
 test-slow: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -m slow --timeout 0 -o faulthandler_timeout=0 $(PYTEST_ARGS)
+
+test-peers: $(TEST_READY) $(PEERS_READY)
+	LEAKRANGE_PEERS_PYTHON="$(abspath $(PEERS_VENV))/bin/python" LEAKRANGE_MLSERVER_PYTHON="$(abspath $(MLSERVER_VENV))/bin/python" \
+	  $(BIN)/pytest -m peers $(PYTEST_ARGS)
 
 mutants: $(TEST_READY)
 	$(BIN)/python -m tests.mutants
@@ -135,31 +141,34 @@ peers-env: $(PEERS_READY)
 
 # What is downloaded must have the hash that is written down, uv itself included. torch has none: it comes in many builds, local ones
 # among them. pip checks hashes only where everything has one, so it is left to who asks for it.
-# Installs the extra that a stamp is named after: $(call install,environment,constraints)
+# Installs the extra that a stamp is named after, or its group: $(call install,environment,constraints,what)
 define install
 	@"$(PYTHON)" -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@test -x $(1)/bin/python || "$(PYTHON)" -m venv $(1)
-	@echo "installing leakrange[$*] into $(1) ..."
+	@echo "installing $* into $(1) ..."
 	@sed -n '/^uv==/,/[^\\]$$/p' $(2).hashes.txt >$(1)/uv.txt
 	@{ $(1)/bin/python -m pip install -q --require-hashes -r $(1)/uv.txt && \
 	  $(1)/bin/uv pip install --python $(1)/bin/python \
-	    -c $(2).txt -c $(2).hashes.txt -b $(2).hashes.txt -e '.[$*]'; } || \
-	  { echo "To have pip install it without checking hashes: $(1)/bin/pip install -c $(2).txt -e '.[$*]' && touch $@"; exit 1; }
+	    -c $(2).txt -c $(2).hashes.txt -b $(2).hashes.txt $(3); } || \
+	  { echo "To have pip install it without checking hashes: $(1)/bin/pip install -c $(2).txt $(3) && touch $@"; exit 1; }
 	@touch $@
 endef
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt constraints.hashes.txt
-	$(call install,$(VENV),constraints)
+	$(call install,$(VENV),constraints,-e '.[$*]')
 
 $(FEDERATION_VENV)/.installed-%: pyproject.toml constraints-federation.txt constraints-federation.hashes.txt
-	$(call install,$(FEDERATION_VENV),constraints-federation)
+	$(call install,$(FEDERATION_VENV),constraints-federation,-e '.[$*]')
 
 $(PEERS_VENV)/.installed-%: pyproject.toml constraints-peers.txt constraints-peers.hashes.txt
-	$(call install,$(PEERS_VENV),constraints-peers)
+	$(call install,$(PEERS_VENV),constraints-peers,-e '.[$*]')
+
+$(MLSERVER_VENV)/.installed-%: pyproject.toml constraints-mlserver.txt constraints-mlserver.hashes.txt
+	$(call install,$(MLSERVER_VENV),constraints-mlserver,--group $*)
 
 # All files that the package index has of the versions in the constraints; local wheels are not looked at.
 refresh-pins:
-	for name in constraints constraints-federation constraints-peers; do \
+	for name in constraints constraints-federation constraints-peers constraints-mlserver; do \
 	  env -u UV_FIND_LINKS $(BIN)/uv pip compile --quiet --upgrade --no-deps --generate-hashes --no-annotate \
 	    --custom-compile-command "make refresh-pins" --no-emit-package torch $$name.txt -o $$name.hashes.txt || exit 1; \
 	done
@@ -173,4 +182,4 @@ base-image:
 	mv infra/docker/Dockerfile.new infra/docker/Dockerfile && echo "$$image is $$digest"
 
 clean:
-	rm -rf $(VENV) $(FEDERATION_VENV) $(PEERS_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FEDERATION_VENV) $(PEERS_VENV) $(MLSERVER_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

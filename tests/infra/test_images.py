@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.infra.test_pins import NAMES
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "infra" / "docker" / "Dockerfile"
 
@@ -81,9 +83,9 @@ def test_the_linter_is_content() -> None:
     assert found.returncode == 0, found.stdout
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-federation.txt", "constraints-peers.txt"])
+@pytest.mark.parametrize("name", NAMES)
 def test_constraints_are_exact_and_hold_on_any_machine(name: str) -> None:
-    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
+    lines = [line for line in (ROOT / f"{name}.txt").read_text().splitlines() if not line.startswith("#")]
     assert lines == sorted(lines, key=str.lower)
     for line in lines:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line), line  # no paths, no local versions
