@@ -12,11 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from leakrange.load.bench.contenders import peers_python
 from leakrange.load.bench.peers.program import VARIABLE
 from tests.patience import until
 from tests.serving import free_port
 
-__all__ = ["ROOT", "peers_python", "peers_serving"]
+__all__ = ["interpreter", "peers_serving"]
 
 ROOT = Path(__file__).parents[2]
 SERVERS = {
@@ -27,27 +28,26 @@ SERVERS = {
 """The environment of each server, and the path where it tells that it is ready."""
 
 
-def peers_python(environment: str) -> Path:
-    """The interpreter of an environment; whoever asks is skipped where there is none."""
-    named = f"LEAKRANGE_{environment.upper()}_PYTHON"
-    place = Path(os.environ.get(named, ROOT / f".venv-{environment}" / "bin" / "python"))
-    if not place.exists():
-        pytest.skip(f"no {place}: make peers-env, or set {named}")
-    return place
+def interpreter(environment: str) -> str:
+    """The Python of an environment; whoever asks is skipped where there is none."""
+    try:
+        return peers_python(environment)
+    except SystemExit as missing:
+        pytest.skip(str(missing))
 
 
 @contextmanager
 def peers_serving(program: Path) -> Iterator[dict[str, str]]:
     """MLServer, kserve and MLflow, each a process that serves that TorchScript program as ``bench``, until
     the block ends; gives their URLs. What they log is in the program's folder."""
-    interpreters = {name: peers_python(environment) for name, (environment, _) in SERVERS.items()}
+    interpreters = {name: interpreter(environment) for name, (environment, _) in SERVERS.items()}
     python_path = f"{ROOT}{os.pathsep}{ROOT / 'shared'}"
     around = os.environ | {VARIABLE: str(program), "PYTHONPATH": python_path, "PYTHONWARNINGS": "ignore"}
     with ExitStack() as stack:
         urls, processes = {}, {}
         for name, python in interpreters.items():
             port = free_port()
-            command = [str(python), "-m", f"leakrange.load.bench.peers.{name}_server", str(port), "1"]
+            command = [python, "-m", f"leakrange.load.bench.peers.{name}_server", str(port), "1"]
             log = stack.enter_context((program.parent / f"{name}.log").open("wb"))
             processes[name] = stack.enter_context(subprocess.Popen(command, env=around, stderr=log))
             stack.callback(processes[name].kill)

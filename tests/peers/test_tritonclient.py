@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.peers.environments import peers_python
+from tests.peers.environments import interpreter
 from tests.proxy.conftest import Range, pictures
 from tests.proxy.servers import CLASSES, SHAPE, clean
 
@@ -22,7 +22,7 @@ def session(part: str, live: Range, key: str, tmp_path: Path) -> dict[str, dict[
     np.save(tmp_path / "pictures.npy", pictures(3))
     script = Path(__file__).with_name("tritonclient_session.py")
     command = [
-        peers_python("peers"),
+        interpreter("peers"),
         script,
         part,
         live.url.removeprefix("http://"),
