@@ -95,6 +95,18 @@ def test_answers_are_defended_and_paid_as_native_ones(live: Range, binary: bool)
     assert "x-secret-debug" not in answer.headers
 
 
+def test_a_head_that_came_before_says_nothing_of_the_samples(live: Range) -> None:
+    key = live.key(20)
+    for seed in (1, 2):
+        body, headers = tensor_request("input", "logits", pictures(3, seed))
+        length = {"Inference_Header_Content_Length": headers[HEAD_LENGTH]}
+        answer = post(live, key, body, **length)
+        released = tensor_answer(answer.content, answer.headers[HEAD_LENGTH], "logits")
+        assert np.array_equal(released, clean("logits", pictures(3, seed)))
+    assert "575 bytes follow the head" in refused(post(live, key, body[:-1], **length), 422)
+    assert live.account()["spent"] == 6
+
+
 def test_a_repeat_is_paid_once(live: Range) -> None:
     key, images = live.key(10), pictures(2)
     body = orjson.dumps(head(images))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -38,6 +39,8 @@ __all__ = [
 HEAD_LENGTH = "Inference-Header-Content-Length"
 """The header that counts the bytes of the JSON head."""
 BINARY = "application/octet-stream"
+REMEMBERED = 1024
+"""Bytes of the longest head that is remembered."""
 INPUT = "input"
 """The name of the input of all our models. An output is named after its release."""
 DATATYPES: Mapping[str, str] = {
@@ -72,28 +75,12 @@ def read_infer(
     Raises `MalformedBody`, `BodyTooLarge`, or `InvalidInput` for what is no such request, or asks for more.
     """
     length = _head_length(head_length, len(body))
-    try:
-        head = orjson.loads(memoryview(body)[:length])
-    except orjson.JSONDecodeError as error:
-        raise MalformedBody(f"the request is no JSON: {error}") from error
-    _only(head, "the request", {"id", "inputs", "outputs", "parameters"})
-    binary = _parameters(head, "the request", {"binary_data_output"}).get("binary_data_output", False)
-    wanted = head.get("outputs")
-    if wanted is not None:
-        if not isinstance(wanted, list) or len(wanted) != 1:
-            raise InvalidInput(f"one output can be asked for, {output!r}")
-        _only(wanted[0], "the output", {"name", "parameters"})
-        if wanted[0].get("name") != output:
-            raise InvalidInput(f"there is no output {str(wanted[0].get('name'))[:60]!r}: it is {output!r}")
-        binary = _parameters(wanted[0], "the output", {"binary_data"}).get("binary_data", binary)
-    inputs = head.get("inputs")
-    if not isinstance(inputs, list) or len(inputs) != 1:
-        raise InvalidInput(f"a request has one input, {INPUT!r}")
-    samples = _samples(inputs[0], memoryview(body)[length:], spec, most)
-    identity = head.get("id", "")
-    if not isinstance(identity, str) or len(identity) > 200:
-        raise InvalidInput("an id is a text of at most 200 characters")
-    return InferRequest(samples, identity, binary is True)
+    content = memoryview(body)[length:]
+    if length <= REMEMBERED:
+        head = _remembered(body[:length], spec, output, most)
+    else:
+        head = _head(memoryview(body)[:length], spec, output, most)
+    return InferRequest(_samples(head, content, spec), head.id, head.binary)
 
 
 def infer_answer(
@@ -142,6 +129,46 @@ def _head_length(stated: str | None, size: int) -> int:
     return int(stated)
 
 
+class _Head(NamedTuple):
+    """What the JSON of a request says: the input's ``sides`` (B, *shape), and either its ``data`` or the
+    ``size`` of what follows in bytes."""
+
+    id: str
+    binary: bool
+    sides: tuple[int, ...]
+    data: Any
+    size: int | None
+
+
+def _head(written: bytes | memoryview, spec: SampleSpec, output: str, most: int) -> _Head:
+    try:
+        head = orjson.loads(written)
+    except orjson.JSONDecodeError as error:
+        raise MalformedBody(f"the request is no JSON: {error}") from error
+    _only(head, "the request", {"id", "inputs", "outputs", "parameters"})
+    binary = _parameters(head, "the request", {"binary_data_output"}).get("binary_data_output", False)
+    wanted = head.get("outputs")
+    if wanted is not None:
+        if not isinstance(wanted, list) or len(wanted) != 1:
+            raise InvalidInput(f"one output can be asked for, {output!r}")
+        _only(wanted[0], "the output", {"name", "parameters"})
+        if wanted[0].get("name") != output:
+            raise InvalidInput(f"there is no output {str(wanted[0].get('name'))[:60]!r}: it is {output!r}")
+        binary = _parameters(wanted[0], "the output", {"binary_data"}).get("binary_data", binary)
+    inputs = head.get("inputs")
+    if not isinstance(inputs, list) or len(inputs) != 1:
+        raise InvalidInput(f"a request has one input, {INPUT!r}")
+    sides, data, size = _input(inputs[0], spec, most)
+    identity = head.get("id", "")
+    if not isinstance(identity, str) or len(identity) > 200:
+        raise InvalidInput("an id is a text of at most 200 characters")
+    return _Head(identity, binary is True, sides, data, size)
+
+
+_remembered = lru_cache(256)(_head)
+"""Clients with binary tensors send the same head again and again."""
+
+
 def _only(given: Any, what: str, known: set[str]) -> None:
     if not isinstance(given, dict):
         raise InvalidInput(f"{what} is no JSON object")
@@ -157,7 +184,8 @@ def _parameters(given: dict[str, Any], what: str, known: set[str]) -> dict[str, 
     return parameters  # type: ignore[no-any-return]
 
 
-def _samples(given: Any, content: memoryview, spec: SampleSpec, most: int) -> NDArray[Any]:
+def _input(given: Any, spec: SampleSpec, most: int) -> tuple[tuple[int, ...], Any, int | None]:
+    """Sides, data and size of an input, see `_Head`."""
     _only(given, "the input", {"name", "shape", "datatype", "data", "parameters"})
     size = _parameters(given, "the input", {"binary_data_size"}).get("binary_data_size")
     if given.get("name") != INPUT:
@@ -170,17 +198,21 @@ def _samples(given: Any, content: memoryview, spec: SampleSpec, most: int) -> ND
         raise InvalidInput(f"the input's shape is {str(shape)[:80]}; this model takes {[-1, *spec.shape]}")
     if sides[0] > most:
         raise BodyTooLarge(f"{sides[0]} samples in one request; this model takes {most}")
-    number = math.prod(sides)
     if (size is None) == ("data" not in given):
         raise InvalidInput("an input has either 'data' or 'binary_data_size'")
-    if size is not None:
-        if size != len(content) or size != number * _TYPES[wanted].itemsize:
+    return tuple(sides), given.get("data"), size
+
+
+def _samples(head: _Head, content: memoryview, spec: SampleSpec) -> NDArray[Any]:
+    number, stored = math.prod(head.sides), _TYPES[DATATYPES[spec.dtype]]
+    if head.size is not None:
+        if head.size != len(content) or head.size != number * stored.itemsize:
             raise InvalidInput(
                 f"{len(content)} bytes follow the head; the input of that shape has another size"
             )
-        values = np.frombuffer(content, _TYPES[wanted]).reshape(sides)
+        values: NDArray[Any] = np.frombuffer(content, stored).reshape(head.sides)
     else:
-        values = _numbers(given["data"], spec, number).reshape(sides)
+        values = _numbers(head.data, spec, number).reshape(head.sides)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InvalidInput("a sample's numbers must be finite: NaN or infinity found")
     return values
