@@ -21,8 +21,6 @@ from leakrange.wire.tensors import JSON, NPY, encode_npy, to_text
 
 __all__ = ["ENCODINGS", "PEERS", "BenchRequest", "peer", "peers_python", "request_of"]
 
-VARIABLE: Final = "LEAKRANGE_PEERS_PYTHON"
-PLACE: Final = ".venv-peers/bin/python"
 ENCODINGS: Final = ("base64", "npy", "png")
 PEERS: Final[Mapping[str, tuple[str, ...]]] = {
     "fastapi": ENCODINGS,
@@ -55,13 +53,15 @@ def request_of(encoding: str, size: int, images: int) -> BenchRequest:
     return BenchRequest(encoding, {"Content-Type": "image/png", "Accept": JSON}, file.getvalue(), 1)
 
 
-def peers_python() -> str:
-    """The interpreter of the environment that has the peers. Ends the process where there is none."""
-    path = Path(os.environ.get(VARIABLE, PLACE)).absolute()
+def peers_python(environment: str = "peers") -> str:
+    """The interpreter of an environment of others, ``peers`` or ``mlserver``. Ends the process where there is
+    none."""
+    variable = f"LEAKRANGE_{environment.upper()}_PYTHON"
+    path = Path(os.environ.get(variable, f".venv-{environment}/bin/python")).absolute()
     if not path.is_file():
         raise SystemExit(
-            f"LitServe and BentoML need an environment of their own, and {path} is not there.\n"
-            f"Run 'make peers-env', or set {VARIABLE}; or compare with --peers fastapi alone."
+            f"Servers of others need environments of their own, and {path} is not there.\n"
+            f"Run 'make peers-env', or set {variable}; or leave these servers out."
         )
     return str(path)
 

@@ -42,7 +42,7 @@ from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["main", "make_artifact", "provider"]
+__all__ = ["alone", "answering", "main", "make_artifact", "provider"]
 
 PACKAGES = ("torch", "numpy", "fastapi", "uvicorn")
 OURS = "leakrange"
@@ -114,12 +114,17 @@ def started(stack: ExitStack, names: list[str], options: argparse.Namespace) -> 
     for url, _, wants in servers.values():
         request = request_of("base64", options.size, 1)
         path, body = wants(request)
-        until = time.monotonic() + 60
-        while not _answers(url + path, request.headers, body):
-            if time.monotonic() > until:
-                raise SystemExit(f"{url} answers nothing")
-            time.sleep(0.2)
+        answering(url + path, request.headers, body)
     return servers
+
+
+def answering(url: str, headers: dict[str, str], body: bytes) -> None:
+    """Return once a server answers; end the process where it has not after a minute."""
+    until = time.monotonic() + 60
+    while not _answers(url, headers, body):
+        if time.monotonic() > until:
+            raise SystemExit(f"{url} answers nothing")
+        time.sleep(0.2)
 
 
 def _answers(url: str, headers: dict[str, str], body: bytes) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -28,5 +29,6 @@ class Bench(Model):
 
 
 if __name__ == "__main__":
+    logging.disable(logging.INFO)  # a line for each request, which ours does not write either
     server = ModelServer(http_port=int(sys.argv[1]), enable_grpc=False, enable_latency_logging=False)
     server.start([Bench()])
