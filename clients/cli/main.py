@@ -19,6 +19,7 @@ from leakrange.clients.cli.commands import (
     runs,
     scenarios,
 )
+from leakrange.clients.cli.commands.answers import answers
 from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
 from leakrange.clients.cli.commands.load import load
@@ -33,9 +34,9 @@ from leakrange.wire.errors import LeakrangeError
 __all__ = ["app", "main"]
 
 EPILOG = (
-    "Ends with 0: done. 1: the run failed or was cancelled, a party is not ready, or a model does not pass"
-    " its audit. 2: wrong usage, or mistakes in a scenario. 3: no range answers. 4: the range refused (key,"
-    " unknown run). 5: the range could not be started or stopped. 130: interrupted."
+    "Ends with 0: done. 1: the run failed or was cancelled, a party is not ready, a model does not pass its"
+    " audit, or recorded answers leak. 2: wrong usage, or mistakes in a scenario. 3: no range answers. 4: the"
+    " range refused (key, unknown run). 5: the range could not be started or stopped. 130: interrupted."
 )
 
 app = typer.Typer(
@@ -68,6 +69,7 @@ app.add_typer(routes.routes, name="routes")
 app.add_typer(target, name="target")
 app.add_typer(targets, name="targets")
 app.add_typer(audit, name="audit")
+app.add_typer(answers, name="answers")
 app.add_typer(scenarios.federation, name="federation")
 app.command()(reproduce)
 

@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 HONEST = "the honest provider’s"
+STRANGE = ("remote", "recorded")
+"""Families of models that others trained: nobody here knows what they were meant to do."""
 
 
 def sentences(findings: Findings) -> list[str]:
@@ -85,8 +87,11 @@ WORDS = ("leaks", "unclear", "none")
 
 
 def families(findings: Findings) -> list[str]:
-    """The honest family and all others; "curious" where there is no other, so that the text mentions it."""
+    """The honest family and all others; "curious" where there is no other, so that the text mentions it.
+    Models of others stand alone where there is nothing else."""
     others = [family for family in findings.families if family != "honest"]
+    if others and set(others) <= set(STRANGE) and not findings.families["honest"]:
+        return others
     return ["honest", *(others or ["curious"])]
 
 
@@ -204,9 +209,10 @@ def _family(findings: Findings, family: str, rows: Rows) -> str:
     subject, row = rows[0]
     verdict = _verdict(findings, subject)
     sentence = f"{_who(findings, family, rows)}: "
-    sentence += "from its undefended outputs " if family == "honest" else ""
+    meant = family not in ("honest", *STRANGE)  # to learn what it should not
+    sentence += "" if meant else "from its undefended outputs "
     sentence += _reached(findings, row, subject, verdict)
-    if family != "honest":
+    if meant:
         sentence += over_honest(findings, subject, row) + _price(findings, rows)
     return f"{sentence}.{_limits(findings, subject, row, verdict)}"
 
@@ -222,6 +228,8 @@ def _who(findings: Findings, family: str, rows: Rows) -> str:
         does, do = "learns what it should not", "learn what they should not"
         if family == "honest":
             does, do = "leaks although nobody meant it to", "leak although nobody meant them to"
+        elif family in STRANGE:
+            does, do = "leaks", "leak"
         if many == 1:
             return f"T{party[1:]} {does}"
         if same == 1:
@@ -233,7 +241,7 @@ def _who(findings: Findings, family: str, rows: Rows) -> str:
         if all(each.little for each in verdicts):
             return f"{everyone} {family} providers leak little, most of all {name}"
         return f"No leak was found at any of {many} {family} providers, the most exposed of which is {name}"
-    leak_ = "leaks" if family == "honest" else "learns what it should not"
+    leak_ = "leaks" if family in ("honest", *STRANGE) else "learns what it should not"
     if many == 1:
         return f"Whether {party} {leak_} cannot be told"
     clear = _others([each for each in verdicts if each.word == "none"])

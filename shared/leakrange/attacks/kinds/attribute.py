@@ -24,6 +24,7 @@ from leakrange.attacks.kinds.figures import (
     viewed_panel,
 )
 from leakrange.attacks.kinds.kind import Kind, ReleaseStore, SomeChunks
+from leakrange.attacks.kinds.recorded import recorded_attribute
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial, Uploaded
 from leakrange.attacks.kinds.users import (
@@ -35,6 +36,7 @@ from leakrange.attacks.kinds.users import (
     user_groups,
 )
 from leakrange.data import names
+from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.jobs.samples import Span
@@ -131,6 +133,10 @@ class AttributeKind(Kind):
         judged = judge_guesses(trial, uploaded, fitted.inference, spent=spent(trial), also=also)
         views = viewed_embeddings(fitted.arrays, truth) | viewed_panel(fitted.arrays, truth)
         return replace(judged, views=judged.views | views)
+
+    def judge_recorded(self, attack: type[Attack], answers: RecordedAnswers, seed: int) -> Judged | str:
+        """See `recorded_attribute`."""
+        return recorded_attribute(attack, answers, seed)
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: ReleaseStore) -> Evidence:

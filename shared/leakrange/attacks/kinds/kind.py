@@ -14,6 +14,7 @@ from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Fit, Judged, Trial
+from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.strict import Strict
 
@@ -114,3 +115,13 @@ class Kind(ABC):
     def judge(self, trial: Trial) -> Judged:
         """The metrics and views of the attack: a function of what is stored for the trial. Raises
         `LeakrangeError` where they cannot be computed."""
+
+    def judge_recorded(
+        self,
+        attack: type[Attack],  # noqa: ARG002
+        answers: RecordedAnswers,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> Judged | str:
+        """The metrics and views of the attack on answers that were recorded elsewhere, with its default
+        parameters; or the reason why these answers do not do. By default an attack needs to ask."""
+        return "it asks questions of its own, which nothing recorded answers"

@@ -14,11 +14,13 @@ from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
+from leakrange.attacks.kinds.recorded import recorded_members
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Shown, Trial
 from leakrange.attacks.kinds.users import decisions_of
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import POOL, POPULATION, Samples, names
+from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.data.splits import draw_members
@@ -192,6 +194,10 @@ class MembershipKind(Kind):
             spent=len(trial.needs.probes["records"])
             * (records.stop + (population.stop if population else 0)),
         )
+
+    def judge_recorded(self, attack: type[Attack], answers: RecordedAnswers, seed: int) -> Judged | str:
+        """See `recorded_members`."""
+        return recorded_members(attack, answers, seed)
 
     def _population(self, target: Target, available: int | None) -> int:
         wanted = int(getattr(target.parameters, "population", 0))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.data.importing.columnar import SAVED, ArrayRecords, ParquetRecords, SavedRecords, arrays_of
+from leakrange.data.importing.columnar import SAVED, ArrayRecords, arrays_of
+from leakrange.data.importing.files import is_arrays, records_of
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
 from leakrange.data.importing.pictures import prepare_array, prepare_folder
 from leakrange.data.importing.prepared import Prepared
-from leakrange.data.importing.records import CsvRecords
 from leakrange.data.importing.roles import ColumnUse
 from leakrange.data.importing.table import prepare_table
 from leakrange.wire.errors import InvalidInput
@@ -39,26 +39,16 @@ def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run
 
 
 def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
-    if (path / SAVED).is_file():
-        return prepare_table(SavedRecords(path), use, scratch)
     if (path / "dataset_dict.json").is_file():
         raise InvalidInput(
             f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
         )
-    if path.is_dir():
+    if path.is_dir() and not (path / SAVED).is_file():
         return prepare_folder(path, use, size)
-    if not path.is_file():
+    if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
-    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if ending in ("csv", "tsv", "txt"):
-        return prepare_table(CsvRecords(path), use, scratch)
-    if ending in ("parquet", "pq"):
-        return prepare_table(ParquetRecords(path), use, scratch)
-    if ending == "npz":
-        return _of_arrays(path, use, scratch)
-    raise InvalidInput(
-        f"{path.name} has an ending that says nothing of its form",
-        hint="name it *.csv, *.csv.gz, *.parquet or *.npz, or give a folder of pictures",
+    return (
+        _of_arrays(path, use, scratch) if is_arrays(path) else prepare_table(records_of(path), use, scratch)
     )
 
 

@@ -125,7 +125,7 @@ def members(column: RoleColumn) -> NDArray[np.bool_]:
     if trained.all() or not trained.any():
         raise InvalidInput(
             f"column {column.name!r} has {'members' if trained.all() else 'non-members'} alone",
-            hint="import rows of both kinds, or leave out --member",
+            hint="give rows of both kinds, or leave out --member",
         )
     return trained
 
