@@ -23,6 +23,8 @@ __all__ = ["recorded_attribute", "recorded_members"]
 
 LESSONS = 1_000
 """The most records that an attacker learns an attribute from: from more it learns little more."""
+VICTIMS = 100_000
+"""The most records whose attribute is inferred: an interval over so many is narrow."""
 FEW_VALUES = 12
 """A column of what is known with more different values counts by its quartiles in an imputation."""
 
@@ -71,8 +73,8 @@ def recorded_attribute(attack: type[Attack], answers: RecordedAnswers, seed: int
     """The result of an attack on the hidden attribute, or why it cannot be made.
 
     The attacker knows the attribute of two fifths of the records, of `LESSONS` at most, and infers that of
-    the other three; all records of a person are on one side. The control imputes it from the true class, the
-    decision and what else is known.
+    the other three, of `VICTIMS` at most; all records of a person are on one side. The control imputes it
+    from the true class, the decision and what else is known.
     """
     hidden = answers.hidden
     if hidden is None:
@@ -82,9 +84,8 @@ def recorded_attribute(attack: type[Attack], answers: RecordedAnswers, seed: int
     classes, known = len(hidden.attribute.classes), np.flatnonzero(hidden.values >= 0)
     group = None if answers.group is None else answers.group[known]
     fold = even_parts(hidden.values[known], group, seed)
-    lessons = known[fold < max(1, 2 * (int(fold.max()) + 1) // 5)]
-    lessons = lessons[shuffled(stream(seed, "lessons"), len(lessons))[:LESSONS]]
-    victims = known[fold >= max(1, 2 * (int(fold.max()) + 1) // 5)]
+    learnt = fold < max(1, 2 * (int(fold.max()) + 1) // 5)
+    lessons, victims = _drawn(known[learnt], LESSONS, seed), _drawn(known[~learnt], VICTIMS, seed)
     given = {"sensitive": hidden.attribute.name} if "sensitive" in attack.Parameters.model_fields else {}
     evidence = Evidence(
         auxiliary=answers.values[lessons],
@@ -110,6 +111,11 @@ def recorded_attribute(attack: type[Attack], answers: RecordedAnswers, seed: int
         victims=len(victims),
         spent=0,
     )
+
+
+def _drawn(rows: NDArray[np.intp], most: int, seed: int) -> NDArray[np.intp]:
+    """At most so many of the rows, in random order."""
+    return rows[shuffled(stream(seed, "recorded"), len(rows))[:most]]
 
 
 def _evidence(values: NDArray[np.float32], labels: NDArray[np.int64], release: str) -> MembershipEvidence:
