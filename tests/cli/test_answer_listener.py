@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,13 +10,14 @@ import orjson
 import pytest
 
 from leakrange.clients.cli.answer_file import AnswerFile
-from leakrange.clients.cli.answer_listener import listener, listener_key
+from leakrange.clients.cli.answer_listener import listener as application
+from leakrange.clients.cli.answer_listener import listener_key
 from leakrange.clients.cli.answer_log import AnswerLog
 from leakrange.wire.inference_logs import REQUEST, RESPONSE
-from tests.embedded import COMMAND, clean, leakrange, wait_for
+from tests.embedded import leakrange
+from tests.listening import OPERATOR, listening
 from tests.serving import free_port
 
-OPERATOR = "an operator key of a test"
 KEY = listener_key(OPERATOR, "risk")
 EVENTS = "/v1/models/risk/events"
 
@@ -32,7 +31,7 @@ def log(tmp_path: Path) -> Iterator[AnswerLog]:
 
 @pytest.fixture
 async def logger(log: AnswerLog) -> AsyncIterator[httpx.AsyncClient]:
-    app = listener(log, KEY, "risk", 4096)
+    app = application(log, KEY, "risk", 4096)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://answers") as client:
         client.headers["Authorization"] = f"Bearer {KEY}"
@@ -99,34 +98,14 @@ async def test_other_models_and_large_bodies_are_refused(log: AnswerLog, logger:
 
 
 def test_the_command_records_until_it_is_stopped(tmp_path: Path) -> None:
-    out, port = tmp_path / "answers.csv", free_port()
-    listening = subprocess.Popen(
-        [COMMAND, "answers", "listen", "--model", "risk", "--out", out, "--port", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=clean() | {"LEAKRANGE_OPERATOR_KEY": OPERATOR},
-    )
-    try:
-        assert listening.stdout is not None
-        address = listening.stdout.readline().strip()
-        assert address == f"http://logger:{KEY}@127.0.0.1:{port}{EVENTS}"
-        wait_for(lambda: answers_at(address), "the listener", 60)
+    port = str(free_port())
+    arguments = ["answers", "listen", "--model", "risk", "--out", "answers.csv", "--port", port]
+    with listening(tmp_path, arguments) as listener:
+        assert listener.address == f"http://logger:{KEY}@127.0.0.1:{port}{EVENTS}"
         for kind, content in ((REQUEST, ASKED), (RESPONSE, ANSWERED)):
-            assert httpx.post(address, content=content, headers=headers(kind)).status_code == 202
-        listening.send_signal(signal.SIGTERM)
-        _, told = listening.communicate(timeout=60)
-    finally:
-        listening.kill()
-    assert '"recorded": 1' in told
-    assert len(out.read_text().splitlines()) == 2
-
-
-def answers_at(address: str) -> bool:
-    try:
-        return httpx.get(address).is_success
-    except httpx.ConnectError:
-        return False
+            assert httpx.post(listener.address, content=content, headers=headers(kind)).status_code == 202
+    assert '"recorded": 1' in listener.told
+    assert len((tmp_path / "answers.csv").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(

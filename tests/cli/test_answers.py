@@ -48,6 +48,7 @@ def test_json_and_the_files_hold_the_same_results(scores: Path) -> None:
         (["--values", "p_*"], "nothing is asked for that an attack could infer"),
         (["--values", "p_*", "--member", "gone"], "there is no column 'gone'"),
         (["--values", "p_low", "--values", "p_mid", "--member", "in_training"], "these are no probabilities"),
+        ([*PARTS, "--by", "id"], "--labels are joined --by columns"),
         ([*PARTS, "--report", "report.pdf"], "the ending says no form"),
         ([*PARTS, "--release", "features"], "no attack can be made on scores.csv"),
     ],

@@ -162,6 +162,32 @@ def test_a_ragged_row_and_a_missing_file_are_told(tmp_path: Path) -> None:
         read_answers(path, AnswerColumns(("p_*",), member="m"))
 
 
+def test_further_columns_are_joined_from_another_file(tmp_path: Path) -> None:
+    answers = [{"request": name, "sample": place, "p": 0.5} for name in ("b", "a", "c") for place in (0, 1)]
+    labels = [
+        {"sample": place, "request": name, "who": f"{name}{place}", "m": member}
+        for name, place, member in (("a", 0, 1), ("a", 1, 0), ("b", 1, 1), ("b", 1, 1), ("z", 0, 0))
+    ]
+    first, second = write_rows(tmp_path / "a.csv", answers), write_rows(tmp_path / "l.csv", labels)
+    columns = AnswerColumns(("p",), member="m", person="who")
+    joined = read_answers(first, columns, labels=second, by=("request", "sample"))
+    assert np.asarray(joined.members).tolist() == [True, True, False]  # b1, a0, a1
+    assert joined.unmatched == 3
+    parquet.write_table(pyarrow.Table.from_pylist(labels), tmp_path / "l.parquet")
+    other = read_answers(first, columns, labels=tmp_path / "l.parquet", by=("request", "sample"))
+    assert np.array_equal(np.asarray(other.members), np.asarray(joined.members))
+    vague = write_rows(tmp_path / "v.csv", [{"request": each["request"], "m": each["m"]} for each in labels])
+    for by, labels_, sentence in [
+        (("request",), vague, "has two rows for 'a', which say different things"),
+        (("who",), second, r"a\.csv has no column 'who' to join by"),
+        (("request", "sample", "p"), first, "has no columns but those to join by"),
+        (("request",), first, "both have a column 'sample'"),
+        (("sample", "request"), write_rows(tmp_path / "n.csv", labels[-1:]), "holds no rows that .* says"),
+    ]:
+        with pytest.raises(InvalidInput, match=sentence):
+            read_answers(first, columns, labels=labels_, by=by)
+
+
 CELLS = st.one_of(
     st.sampled_from(
         ["0", "1", "0.5", "-0", "nan", "inf", "1e309", "", "?", '"', "=1", "yes", "train", "\x00"]

@@ -36,6 +36,7 @@ TESTED_ELSEWHERE = {
     "docs/extend/step.md": "tests/registry/test_own_step.py",
     "docs/guides/targets.md": "tests/proxy/test_targets_guide.py",
     "docs/guides/own-data.md": "tests/docs/test_own_data.py",
+    "docs/guides/recorded-answers.md": "tests/docs/test_recorded_answers.py",
     "docs/victim.md": "tests/range/test_victim.py",
 } | {
     f"docs/extend/{page}.md": "tests/registry/test_own_package.py"

@@ -95,6 +95,8 @@ def _notes(answers: RecordedAnswers) -> list[str]:
         f"{len(answers.values):,} recorded answers of {answers.values.shape[1]} values ({answers.release}); "
         "nothing was asked of the model, and the budget is the number of answers"
     ]
+    if answers.unmatched:
+        notes.append(f"{answers.unmatched:,} answers were left out, since nothing is known of their records")
     if answers.labels is None and answers.members is not None and answers.release != "features":
         notes.append(
             "no column holds the true classes: each decision stands for one, and attacks miss what the wrong "

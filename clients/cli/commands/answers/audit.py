@@ -52,6 +52,13 @@ def audit_answers(
             "--known", help="a column that is known without the model, for the controls; may be repeated"
         ),
     ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="a file with further columns, whose rows are joined")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="a column of both files, by which --labels are joined; may be repeated"),
+    ] = None,
     release: Annotated[Release, typer.Option("--release", help="what the scores are")] = Release.SOFTMAX,
     seed: Annotated[int, typer.Option(min=0, help="draws the records that attackers learn from")] = 0,
     report: Annotated[
@@ -65,11 +72,13 @@ def audit_answers(
     """
     if report is not None and report.suffix not in REPORTS:
         raise CliError(f"--report {report}: the ending says no form", code=Exit.USAGE, hint="use .html")
+    if (labels is None) != (not by):
+        raise CliError("--labels are joined --by columns: give both, or none", code=Exit.USAGE)
     from leakrange.data.importing.answer_columns import AnswerColumns
     from leakrange.data.importing.answers import read_answers
 
     columns = AnswerColumns(tuple(values), member, hidden, target, person, tuple(known or ()))
-    answers = read_answers(path, columns, release.value)
+    answers = read_answers(path, columns, release.value, labels=labels, by=by or ())
     note(f"{len(answers.values):,} answers of {answers.values.shape[1]} values: attacks are made")
     import torch  # seconds: only where it is needed
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.importing.answer_columns import AnswerColumns, class_labels
 from leakrange.data.importing.files import records_of
+from leakrange.data.importing.joined import JoinedRecords
 from leakrange.data.importing.records import MOST_ROWS, Batch, Cells, Records
 from leakrange.data.importing.roles import ImportedLabels, RoleColumn, attribute_labels, members
 from leakrange.data.importing.survey import ColumnSurvey, encode
@@ -37,6 +38,7 @@ class RecordedAnswers:
     of true classes, which are ``labels`` int64 (N,), -1 where unknown. members: bool (N,), who was trained
     on. hidden: an attribute of the records. group: int64 (N,), equal for records of one person. known:
     float32 (N, F), what is known of the records without the model. What the file does not say is None.
+    unmatched: how many answers were left out, since nothing is known of whom they are about.
     """
 
     name: str
@@ -50,6 +52,7 @@ class RecordedAnswers:
     hidden: ImportedLabels | None = None
     group: NDArray[np.int64] | None = None
     known: NDArray[np.float32] | None = None
+    unmatched: int = 0
 
     @property
     def decisions(self) -> NDArray[np.int64] | None:
@@ -57,13 +60,25 @@ class RecordedAnswers:
         return None if self.release == "features" else self.values.argmax(axis=1).astype(np.int64)
 
 
-def read_answers(path: Path, columns: AnswerColumns, release: RecordedRelease = "softmax") -> RecordedAnswers:
+def read_answers(
+    path: Path,
+    columns: AnswerColumns,
+    release: RecordedRelease = "softmax",
+    *,
+    labels: Path | None = None,
+    by: Sequence[str] = (),
+) -> RecordedAnswers:
     """Read a CSV, Parquet or npz file. A single column of scores is that of the second of two classes.
+
+    Further columns may lie in a file of ``labels``, whose rows belong to those with the same values in the
+    columns ``by``; answers without such a row are left out.
 
     Raises `InvalidInput` for a file that is broken, answers that are no numbers or no probabilities, and
     columns that do not say what they should, each with the row or the column.
     """
     records = records_of(path)
+    if labels is not None:
+        records = JoinedRecords(records, records_of(labels), by)
     scores = columns.check(records.columns)
     roles = {name: RoleColumn(name) for name in columns.roles}
     surveys = [ColumnSurvey(name) for name in columns.known]
@@ -81,8 +96,14 @@ def read_answers(path: Path, columns: AnswerColumns, release: RecordedRelease = 
             role.add(batch[name])
         for survey in surveys:
             survey.add(batch[survey.name])
+    unmatched = records.unmatched if isinstance(records, JoinedRecords) else 0
     if not rows:
-        raise InvalidInput(f"{path} holds no rows", hint="below the heading there is a row for each answer")
+        raise InvalidInput(
+            f"{path} holds no rows" + (f" that {labels} says anything about" if unmatched else ""),
+            hint=f"is {', '.join(by)} written alike in both?"
+            if unmatched
+            else "below the heading there is a row for each answer",
+        )
     values, classes = _of_classes(np.concatenate(parts), scores, release)
     return RecordedAnswers(
         name=path.resolve().name,
@@ -96,6 +117,7 @@ def read_answers(path: Path, columns: AnswerColumns, release: RecordedRelease = 
         hidden=None if columns.hidden is None else attribute_labels(roles[columns.hidden], _all(rows)),
         group=None if columns.person is None else _people(roles[columns.person]),
         known=_known(records, surveys, rows) if surveys else None,
+        unmatched=unmatched,
     )
 
 
