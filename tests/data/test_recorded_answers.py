@@ -75,6 +75,23 @@ def test_one_column_is_the_probability_or_the_logit_of_the_second_of_two_classes
     ]
 
 
+def test_decisions_alone_are_answers_that_are_sure(tmp_path: Path) -> None:
+    rows = [{"said": said, "y": y, "m": m} for said, y, m in [("b", "c", 1), ("a", "a", 0), ("b", "b", 0)]]
+    path, columns = write_rows(tmp_path / "a.csv", rows), AnswerColumns(("said",), member="m", target="y")
+    answers = read_answers(path, columns, "decision")
+    assert (answers.release, answers.classes) == ("softmax", ("a", "b", "c"))
+    assert answers.values.tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0]]
+    assert np.asarray(answers.labels).tolist() == [2, 0, 1]
+    for changed, sentence in [
+        ([*rows, {"said": "?", "y": "a", "m": 0}], "row 4 has no decision in column 'said'"),
+        ([{"said": "a", "y": "a", "m": each} for each in (0, 1)], "has one decision alone"),
+    ]:
+        with pytest.raises(InvalidInput, match=sentence):
+            read_answers(write_rows(path, changed), columns, "decision")
+    with pytest.raises(InvalidInput, match="a decision lies in one column"):
+        read_answers(path, AnswerColumns(("said", "y"), member="m"), "decision")
+
+
 def test_classes_are_what_names_differ_in_after_a_separator(tmp_path: Path) -> None:
     rows = [{"p_long": 0.5, "p_low": 0.5, "member": each, "y": "low"} for each in (1, 0)]
     path = write_rows(tmp_path / "a.csv", rows)
@@ -200,7 +217,7 @@ CELLS = st.one_of(
 @settings(max_examples=60)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=3, max_size=5), max_size=8),
-    release=st.sampled_from(["softmax", "logits", "features"]),
+    release=st.sampled_from(["softmax", "logits", "features", "decision"]),
 )
 def test_any_file_is_read_or_refused_with_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], release: str
@@ -208,7 +225,7 @@ def test_any_file_is_read_or_refused_with_a_sentence(
     path = tmp_path_factory.getbasetemp() / "any.csv"
     text = "\n".join(",".join(row) for row in [["p_a", "p_b", "member", "y"], *rows])
     path.write_bytes(text.encode(errors="surrogatepass"))
-    columns = AnswerColumns(("p_*",), member="member", target="y")
+    columns = AnswerColumns(("p_a" if release == "decision" else "p_*",), member="member", target="y")
     with contextlib.suppress(InvalidInput):
         check(read_answers(path, columns, release))  # type: ignore[arg-type]
 

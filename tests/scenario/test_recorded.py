@@ -67,6 +67,7 @@ def test_the_report_names_what_was_not_made_and_gives_no_scenario_to_repeat(tmp_
     assert "not made: lira, rmia (it trains models of its own" in page
     assert "save the scenario above" not in page
     assert results.environment["SHA-256 of scores.npz"] in page
+    assert "values p_*; member in_training; target label" in page
     assert to_csv(results).count("scores.npz/loss-threshold,") == 1
 
 

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
-from leakrange.attacks.kinds.membership import MEMBERSHIP
+from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP
 from leakrange.attacks.kinds.trial import Judged
 from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.scenario.results import RunResults, TrialResult
@@ -74,7 +74,7 @@ def _trial(name: str, kind: str, answers: RecordedAnswers, judged: Judged, seed:
         data=answers.name,
         behaviour=RECORDED,
         release=answers.release,
-        target=answers.target or "its decision",
+        target=answers.columns.target or "its decision",
         sensitive=hidden.attribute.name if on_attribute and hidden else MEMBERSHIP,
         defence="none",
         attack=name,
@@ -115,7 +115,9 @@ def _notes(answers: RecordedAnswers) -> list[str]:
 
 
 def _classes(answers: RecordedAnswers) -> dict[str, list[str]]:
-    names = {answers.target: list(answers.classes)} if answers.target else {}
+    names = {MEMBERSHIP: list(MEMBERS)}
+    if answers.columns.target is not None and answers.release != "features":
+        names[answers.columns.target] = list(answers.classes)
     if answers.hidden is not None:
         names[answers.hidden.attribute.name] = list(answers.hidden.attribute.classes)
     return names
@@ -124,11 +126,19 @@ def _classes(answers: RecordedAnswers) -> dict[str, list[str]]:
 def _environment(answers: RecordedAnswers) -> dict[str, str]:
     return {
         f"SHA-256 of {answers.name}": answers.sha256,
+        "columns": _columns(answers),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "processors": str(os.cpu_count()),
         **{library: version(library) for library in ("leakrange", "numpy")},
     }
+
+
+def _columns(answers: RecordedAnswers) -> str:
+    """Which columns served as what: "values p_*; member in_training"."""
+    parts = vars(answers.columns)
+    named = {part: [names] if isinstance(names, str) else names for part, names in parts.items() if names}
+    return "; ".join(f"{part} {', '.join(names)}" for part, names in named.items())
 
 
 def _now() -> str:

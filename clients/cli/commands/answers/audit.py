@@ -30,6 +30,7 @@ class Release(StrEnum):
     SOFTMAX = "softmax"
     LOGITS = "logits"
     FEATURES = "features"
+    DECISION = "decision"
 
 
 def audit_answers(

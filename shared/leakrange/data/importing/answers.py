@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +14,13 @@ from numpy.typing import NDArray
 from leakrange.data.importing.answer_columns import AnswerColumns, class_labels
 from leakrange.data.importing.files import records_of
 from leakrange.data.importing.joined import JoinedRecords
-from leakrange.data.importing.records import MOST_ROWS, Batch, Cells, Records
+from leakrange.data.importing.records import Records
+from leakrange.data.importing.released import RecordedRelease, Released, ReleasedScores
 from leakrange.data.importing.roles import ImportedLabels, RoleColumn, attribute_labels, members
 from leakrange.data.importing.survey import ColumnSurvey, encode
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["RecordedAnswers", "RecordedRelease", "read_answers"]
-
-RecordedRelease = Literal["softmax", "logits", "features"]
-MOST_NUMBERS = 2**28
-"""Numbers in all answers: a gibibyte of float32."""
-WHOLE = 0.05
-"""How far the probabilities of an answer may be from 1 in sum: they may have been rounded."""
+__all__ = ["RecordedAnswers", "read_answers"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +28,10 @@ class RecordedAnswers:
     """Answers of one model about N records; nobody can ask it for more.
 
     name: of the file. sha256: of its content. values: float32 (N, Y), finite; of a ``softmax`` each row sums
-    to 1. classes: the Y names of the model's classes; of features the names of the values. target: the column
-    of true classes, which are ``labels`` int64 (N,), -1 where unknown. members: bool (N,), who was trained
-    on. hidden: an attribute of the records. group: int64 (N,), equal for records of one person. known:
-    float32 (N, F), what is known of the records without the model. What the file does not say is None.
+    to 1. classes: the Y names of the model's classes; of features the names of the values. labels: int64
+    (N,), the true classes, -1 where unknown. members: bool (N,), who was trained on. hidden: an attribute of
+    the records. group: int64 (N,), equal for records of one person. known: float32 (N, F), what is known of
+    the records without the model. What the file does not say is None. columns: which said what.
     unmatched: how many answers were left out, since nothing is known of whom they are about.
     """
 
@@ -46,7 +40,7 @@ class RecordedAnswers:
     values: NDArray[np.float32]
     release: RecordedRelease
     classes: tuple[str, ...]
-    target: str = ""
+    columns: AnswerColumns
     labels: NDArray[np.int64] | None = None
     members: NDArray[np.bool_] | None = None
     hidden: ImportedLabels | None = None
@@ -63,12 +57,13 @@ class RecordedAnswers:
 def read_answers(
     path: Path,
     columns: AnswerColumns,
-    release: RecordedRelease = "softmax",
+    release: Released = "softmax",
     *,
     labels: Path | None = None,
     by: Sequence[str] = (),
 ) -> RecordedAnswers:
-    """Read a CSV, Parquet or npz file. A single column of scores is that of the second of two classes.
+    """Read a CSV, Parquet or npz file. A single column of scores is that of the second of two classes; of
+    decisions it names the class.
 
     Further columns may lie in a file of ``labels``, whose rows belong to those with the same values in the
     columns ``by``; answers without such a row are left out.
@@ -79,24 +74,17 @@ def read_answers(
     records = records_of(path)
     if labels is not None:
         records = JoinedRecords(records, records_of(labels), by)
-    scores = columns.check(records.columns)
+    released = ReleasedScores(columns.check(records.columns), release)
     roles = {name: RoleColumn(name) for name in columns.roles}
     surveys = [ColumnSurvey(name) for name in columns.known]
-    parts: list[NDArray[np.float32]] = []
-    rows = 0
     for batch in records.batches():
-        parts.append(_released(batch, scores, release, rows + 1))
-        rows += len(parts[-1])
-        if rows > MOST_ROWS or rows * len(scores) > MOST_NUMBERS:
-            raise InvalidInput(
-                f"{path} has more than {min(MOST_ROWS, MOST_NUMBERS // len(scores)):,} rows of answers",
-                hint="give a part of them: so many records make no interval narrower",
-            )
+        released.add(batch)
         for name, role in roles.items():
             role.add(batch[name])
         for survey in surveys:
             survey.add(batch[survey.name])
     unmatched = records.unmatched if isinstance(records, JoinedRecords) else 0
+    rows = released.rows
     if not rows:
         raise InvalidInput(
             f"{path} holds no rows" + (f" that {labels} says anything about" if unmatched else ""),
@@ -104,14 +92,14 @@ def read_answers(
             if unmatched
             else "below the heading there is a row for each answer",
         )
-    values, classes = _of_classes(np.concatenate(parts), scores, release)
+    values, classes = released.answers(None if columns.target is None else roles[columns.target])
     return RecordedAnswers(
         name=path.resolve().name,
         sha256=_digest(path),
         values=values,
-        release=release,
+        release="softmax" if release == "decision" else release,
         classes=classes,
-        target=columns.target or "",
+        columns=columns,
         labels=_labels(roles, columns, classes, release),
         members=_members(roles, columns),
         hidden=None if columns.hidden is None else attribute_labels(roles[columns.hidden], _all(rows)),
@@ -121,80 +109,8 @@ def read_answers(
     )
 
 
-def _released(
-    batch: Batch, scores: Sequence[str], release: RecordedRelease, first: int
-) -> NDArray[np.float32]:
-    """The answers of a batch (B, Y), whose first row has the number ``first``."""
-    values = np.stack([_numbers(batch[name], name, first) for name in scores], axis=1)
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
-        raise InvalidInput(
-            f"row {first + row} has no finite number in column {scores[column]!r}",
-            hint="leave out the rows that the model did not answer",
-        )
-    if release == "softmax":
-        _check_probabilities(values, first)
-    return values.astype(np.float32)
-
-
-def _numbers(cells: Cells, name: str, first: int) -> NDArray[np.float64]:
-    """The numbers of a column, infinite where float32 cannot hold them."""
-    try:
-        numbers = np.array(cells, dtype=np.float64)
-    except ValueError as error:
-        place = next(place for place, cell in enumerate(cells) if not _is_number(str(cell)))
-        raise InvalidInput(
-            f"row {first + place} has {str(cells[place])[:40]!r} in column {name!r}, which is no number",
-            hint="the columns of --values hold the model's scores",
-        ) from error
-    return np.where(np.abs(numbers) <= np.finfo(np.float32).max, numbers, np.inf)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_probabilities(values: NDArray[np.float64], first: int) -> None:
-    outside = (values < -1e-6) | (values > 1 + 1e-6)
-    sums = values.sum(axis=1)
-    # A single column is the probability of one of two classes.
-    wrong = outside.any(axis=1) | ((np.abs(sums - 1.0) > WHOLE) & (values.shape[1] > 1))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        what = (
-            "holds a number outside of 0 to 1" if outside[row].any() else f"sums to {sums[row]:.4g}, not to 1"
-        )
-        raise InvalidInput(
-            f"row {first + row} {what}: these are no probabilities",
-            hint="name the columns of all classes by --values, or say what they are by --release",
-        )
-
-
-def _of_classes(
-    values: NDArray[np.float32], scores: Sequence[str], release: RecordedRelease
-) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """The values with a column for each class, and the classes' names: those of the columns, without what all
-    of them begin with, up to a separator: ``p_low`` and ``p_long`` are low and long."""
-    if release == "features":
-        return values, tuple(scores)
-    if len(scores) == 1:
-        other = 1.0 - values if release == "softmax" else np.zeros_like(values)
-        return np.concatenate([other, values], axis=1), ("0", "1")
-    cut = 0
-    for place, character in enumerate(scores[0][:-1], 1):
-        if not all(name[:place] == scores[0][:place] and len(name) > place for name in scores):
-            break
-        if not character.isalnum():
-            cut = place
-    return values, tuple(name[cut:] for name in scores)
-
-
 def _labels(
-    roles: dict[str, RoleColumn], columns: AnswerColumns, classes: Sequence[str], release: RecordedRelease
+    roles: dict[str, RoleColumn], columns: AnswerColumns, classes: Sequence[str], release: Released
 ) -> NDArray[np.int64] | None:
     if columns.target is None:
         return None
