@@ -54,9 +54,7 @@ def test_members_are_told_by_how_sure_a_model_is(tmp_path: Path) -> None:
     contents = read(results)
     assert len(contents.findings.leaking()) == 1
     sentence = contents.sentences[0]
-    assert sentence.startswith(
-        "The recorded provider “scores.npz” leaks: from its undefended outputs the strongest"
-    )
+    assert sentence.startswith("The recorded provider “scores.npz” leaks: from its outputs the strongest")
     assert f"{auc.value:.3f}" in sentence
     assert "honest" not in " ".join(contents.sentences).lower()
 

@@ -210,7 +210,8 @@ def _family(findings: Findings, family: str, rows: Rows) -> str:
     verdict = _verdict(findings, subject)
     sentence = f"{_who(findings, family, rows)}: "
     meant = family not in ("honest", *STRANGE)  # to learn what it should not
-    sentence += "" if meant else "from its undefended outputs "
+    if not meant:
+        sentence += "from its undefended outputs " if family == "honest" else "from its outputs "
     sentence += _reached(findings, row, subject, verdict)
     if meant:
         sentence += over_honest(findings, subject, row) + _price(findings, rows)
