@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from leakrange.data.importing import answers as reading
+from leakrange.data.importing import released
 from leakrange.data.importing.answer_columns import AnswerColumns
 from leakrange.data.importing.answers import RecordedAnswers, read_answers
 from leakrange.wire.errors import InvalidInput
@@ -85,6 +87,7 @@ def test_decisions_alone_are_answers_that_are_sure(tmp_path: Path) -> None:
     for changed, sentence in [
         ([*rows, {"said": "?", "y": "a", "m": 0}], "row 4 has no decision in column 'said'"),
         ([{"said": "a", "y": "a", "m": each} for each in (0, 1)], "has one decision alone"),
+        ([*rows, {"said": "a\x1b[2J", "y": "a", "m": 0}], "is no name for a class"),
     ]:
         with pytest.raises(InvalidInput, match=sentence):
             read_answers(write_rows(path, changed), columns, "decision")
@@ -165,6 +168,19 @@ def test_a_wrong_use_of_columns_is_told(tmp_path: Path, columns: AnswerColumns, 
     path = written(tmp_path / "a.csv", id={row: f"{row} {'x' * 70}" for row in range(60)})
     with pytest.raises(InvalidInput, match="^" + ".*" + sentence.replace("*", r"\*")):
         read_answers(path, columns)
+
+
+def test_what_does_not_fit_into_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "a.csv")
+    monkeypatch.setattr(released, "MOST_NUMBERS", 100)
+    with pytest.raises(InvalidInput, match="more than 33 answers of 3 values"):
+        read_answers(path, COLUMNS)
+    with pytest.raises(InvalidInput, match="more than 33 answers of 3 values"):
+        read_answers(path, AnswerColumns(("label",), member="in_training"), "decision")
+    monkeypatch.undo()
+    monkeypatch.setattr(reading, "MOST_NUMBERS", 100)
+    with pytest.raises(InvalidInput, match="does not fit into memory"):
+        read_answers(path, AnswerColumns(("p_*",), member="in_training", known=("region",)))
 
 
 def test_a_ragged_row_and_a_missing_file_are_told(tmp_path: Path) -> None:

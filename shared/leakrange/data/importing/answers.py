@@ -15,7 +15,7 @@ from leakrange.data.importing.answer_columns import AnswerColumns, class_labels
 from leakrange.data.importing.files import records_of
 from leakrange.data.importing.joined import JoinedRecords
 from leakrange.data.importing.records import Records
-from leakrange.data.importing.released import RecordedRelease, Released, ReleasedScores
+from leakrange.data.importing.released import MOST_NUMBERS, RecordedRelease, Released, ReleasedScores
 from leakrange.data.importing.roles import ImportedLabels, RoleColumn, attribute_labels, members
 from leakrange.data.importing.survey import ColumnSurvey, encode
 from leakrange.wire.errors import InvalidInput
@@ -145,6 +145,10 @@ def _known(records: Records, surveys: Sequence[ColumnSurvey], rows: int) -> NDAr
         raise InvalidInput(
             "the columns of --known hold nothing to tell records apart by",
             hint="name columns of numbers, or of few different words",
+        )
+    if rows * sum(len(plan.names) for plan in plans) > MOST_NUMBERS:
+        raise InvalidInput(
+            "what is known of the records does not fit into memory", hint="name fewer columns by --known"
         )
     parts = [encode(plans, batch, len(next(iter(batch.values())))) for batch in records.batches()]
     numbers = np.concatenate(parts)

@@ -12,7 +12,7 @@ from leakrange.data.importing.records import MOST_ROWS, Batch, Cells
 from leakrange.data.importing.roles import RoleColumn
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["RecordedRelease", "Released", "ReleasedScores"]
+__all__ = ["MOST_NUMBERS", "RecordedRelease", "Released", "ReleasedScores"]
 
 Released = Literal["softmax", "logits", "features", "decision"]
 """What a file may hold; of decisions, the name of a class in each row."""
@@ -75,8 +75,13 @@ class ReleasedScores:
             raise InvalidInput(
                 f"column {self._decisions.name!r} has one decision alone: it tells nobody apart"
             )
+        if (unnamed := next((name for name in classes if not _is_class(name)), None)) is not None:
+            raise InvalidInput(
+                f"{unnamed[:40]!r} is no name for a class", hint="names have at most 64 printable characters"
+            )
         self._check_size(len(classes))
-        place = np.array([classes.index(value) for value in self._decisions.place])
+        places = {name: place for place, name in enumerate(classes)}
+        place = np.array([places[value] for value in self._decisions.place])
         values = np.zeros((len(decided), len(classes)), dtype=np.float32)
         values[np.arange(len(decided)), place[decided]] = 1.0
         return values, tuple(classes)
@@ -114,6 +119,10 @@ def _numbers(cells: Cells, name: str, first: int) -> NDArray[np.float64]:
             hint="--values name the model's scores; of classes alone, say --release decision",
         ) from error
     return np.where(np.abs(numbers) <= np.finfo(np.float32).max, numbers, np.inf)
+
+
+def _is_class(name: str) -> bool:
+    return len(name) <= 64 and name.isprintable()
 
 
 def _is_number(cell: str) -> bool:
