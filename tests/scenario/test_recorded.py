@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters
@@ -166,6 +167,16 @@ def test_attacks_that_need_questions_are_refused_in_words(tmp_path: Path) -> Non
     assert [names for names in reasons if "lira" in names] == ["lira, loss-threshold, rmia"]
 
 
+@pytest.mark.parametrize("people", [np.zeros(40, dtype=int), np.arange(40) // 20])
+def test_records_of_one_or_two_people_are_judged_or_refused_in_words(
+    tmp_path: Path, people: NDArray[np.int64]
+) -> None:
+    columns = AnswerColumns(("p_*",), member="in_training", hidden="gender", target="label")
+    answers = replace(answered(tmp_path, columns, 40), group=people)
+    for result in (recorded_members(LossThreshold, answers, 0), recorded_attribute(Seen, answers, 0)):
+        assert isinstance(result, Judged) or "too few records, or people" in result
+
+
 def test_a_handful_of_records_is_refused_in_words(tmp_path: Path) -> None:
     columns = AnswerColumns(("p_*",), member="in_training", hidden="gender", target="label")
     answers = answered(tmp_path, columns, 6)
@@ -173,4 +184,4 @@ def test_a_handful_of_records_is_refused_in_words(tmp_path: Path) -> None:
     assert "no two members" in str(recorded_members(LossThreshold, replace(answers, members=alone), 0))
     with pytest.raises(InvalidInput) as refused:
         recorded_results(replace(answers, members=alone))
-    assert any("needs at least 20" in each["message"] for each in refused.value.extra["mistakes"])
+    assert any("of 6 records is known" in each["message"] for each in refused.value.extra["mistakes"])

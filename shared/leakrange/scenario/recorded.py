@@ -44,7 +44,7 @@ def recorded_results(answers: RecordedAnswers, seed: int = 0) -> RunResults:
     if not trials:
         raise InvalidInput(
             f"no attack can be made on {answers.name}",
-            hint="give more of the file's columns a part",
+            hint="give more rows, or more of the file's columns a part",
             mistakes=[{"path": ", ".join(names), "message": why} for why, names in reasons.items()],
         )
     return RunResults(

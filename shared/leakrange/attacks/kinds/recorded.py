@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from leakrange.attacks.kinds.figures import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.trial import Judged
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence
 from leakrange.data.importing.answers import RecordedAnswers
+from leakrange.data.importing.roles import ImportedLabels
 from leakrange.data.splits import shuffled, stream
 from leakrange.metrics import Guesses, Membership, Ranking, SoftOutputs, UserDecisions, measured
 from leakrange.metrics.controls import BesideBlind, BesideImputation
@@ -21,6 +23,7 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = ["recorded_attribute", "recorded_members"]
 
+FEWEST = 20
 LESSONS = 1_000
 """The most records that an attacker learns an attribute from: from more it learns little more."""
 VICTIMS = 100_000
@@ -45,6 +48,13 @@ def recorded_members(attack: type[Attack], answers: RecordedAnswers, seed: int) 
         )
     labels = answers.decisions if answers.labels is None else answers.labels
     assert labels is not None  # it reads logits or softmax
+    return _if_enough(lambda: _on_members(attack, answers, labels, seed))
+
+
+def _on_members(
+    attack: type[Attack], answers: RecordedAnswers, labels: NDArray[np.int64], seed: int
+) -> Judged | str:
+    assert answers.members is not None
     rows = np.flatnonzero(labels >= 0)
     members, values = answers.members[rows], answers.values[rows]
     if min(int(members.sum()), int((~members).sum())) < 2:
@@ -81,7 +91,15 @@ def recorded_attribute(attack: type[Attack], answers: RecordedAnswers, seed: int
         return "no column holds a hidden attribute"
     if answers.release not in attack.consumes:
         return f"it reads {' or '.join(attack.consumes)}, and these are {answers.release}"
+    return _if_enough(lambda: _on_attribute(attack, answers, hidden, seed))
+
+
+def _on_attribute(
+    attack: type[Attack], answers: RecordedAnswers, hidden: ImportedLabels, seed: int
+) -> Judged | str:
     classes, known = len(hidden.attribute.classes), np.flatnonzero(hidden.values >= 0)
+    if len(known) < FEWEST:
+        return f"the attribute of {len(known)} records is known; an attacker and its control need {FEWEST}"
     group = None if answers.group is None else answers.group[known]
     fold = even_parts(hidden.values[known], group, seed)
     learnt = fold < max(1, 2 * (int(fold.max()) + 1) // 5)
@@ -111,6 +129,15 @@ def recorded_attribute(attack: type[Attack], answers: RecordedAnswers, seed: int
         victims=len(victims),
         spent=0,
     )
+
+
+def _if_enough(judge: Callable[[], Judged | str]) -> Judged | str:
+    """What ``judge`` gives, or that there is too little: metrics and controls need records of every class in
+    each part, and records of several people."""
+    try:
+        return judge()
+    except ValueError:
+        return "there are too few records, or people, of either side to judge by"
 
 
 def _drawn(rows: NDArray[np.intp], most: int, seed: int) -> NDArray[np.intp]:
