@@ -12,6 +12,7 @@ from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
 from leakrange.jobs.steps.audit import AuditJob
 from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.versions import AttackVersion, Change, attack_versions
 from leakrange.metrics import metrics
 from leakrange.nets import nets
 from leakrange.providers import student
@@ -118,3 +119,46 @@ def test_a_fit_is_named_anew_where_a_version_of_its_attack_or_kind_is_raised(
     if "rmia" in moves:
         with pytest.raises(Conflict, match="bring all parties to one version, and run the scenario again"):
             planned.check_versions()
+
+
+def test_the_versions_whose_figures_may_be_shown_end_at_a_change_that_is_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rmia = attacks["rmia"]
+    monkeypatch.setattr(rmia, "version", 5)
+    monkeypatch.setattr(rmia, "changes", {5: Change("it asks twice"), 4: Change("it waits")})
+    assert attack_versions("rmia", {}) == [
+        AttackVersion("rmia", 5),
+        AttackVersion("rmia", 4, ("it asks twice",)),
+        AttackVersion("rmia", 3, ("it waits", "it asks twice")),
+    ]
+    monkeypatch.setattr(rmia, "changes", {4: Change("it waits")})
+    assert attack_versions("rmia", {}) == [AttackVersion("rmia", 5)]
+    assert attack_versions("nobody's", {}) == [AttackVersion("nobody's", 1)]
+
+
+def test_a_change_leaves_the_version_of_trials_that_it_does_not_concern(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rmia = attacks["rmia"]
+    soft = Change("it reads more", {"release": ("softmax", None), "mode": ("online",)})
+    monkeypatch.setattr(rmia, "version", 3)
+    monkeypatch.setattr(rmia, "changes", {3: soft, 2: Change("it asks twice")})
+    unconcerned = [AttackVersion("rmia", 2), AttackVersion("rmia", 1, ("it asks twice",))]
+    assert attack_versions("rmia", {"release": "logits", "mode": "online"}) == unconcerned
+    assert attack_versions("rmia", {"release": "softmax"}) == unconcerned
+    for given in ({"release": "softmax", "mode": "online"}, {"mode": "online", "shadows": 4}):
+        assert [(each.number, each.since) for each in attack_versions("rmia", given)] == [
+            (3, ()),
+            (2, ("it reads more",)),
+            (1, ("it asks twice", "it reads more")),
+        ]
+
+
+@pytest.mark.parametrize("attack", list(attacks.values()), ids=lambda attack: attack.name)
+def test_changes_are_of_declared_versions_and_continue_a_sentence(attack: Any) -> None:
+    for number, change in attack.changes.items():
+        assert 1 < number <= attack.version
+        assert change.text.startswith("it ")
+        assert change.text.endswith(tuple("abcdefghijklmnopqrstuvwxyz"))
+        assert {*change.where} <= {"release", *attack.Parameters.model_fields}

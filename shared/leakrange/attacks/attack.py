@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from leakrange.jobs.versions import Change
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -85,12 +87,14 @@ class Attack(ABC):
 
     ``kind`` names its `leakrange.attacks.kinds.Kind`. ``consumes`` are the releases that it reads,
     ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it. Another
-    ``version`` gives other results for the same evidence, so that figures of two are not of one attack. A
-    ``control`` reads nothing of the model: it is a baseline for attacks, and never the strongest.
+    ``version`` gives other results for the same evidence, so that figures of two are not of one attack;
+    ``changes`` may tell by version what it changed (see `Change`). A ``control`` reads nothing of the model:
+    it is a baseline for attacks, and never the strongest.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    changes: ClassVar[Mapping[int, Change]] = MappingProxyType({})
     summary: ClassVar[str]
     paper: ClassVar[str]
     equation: ClassVar[str]

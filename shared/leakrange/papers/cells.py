@@ -2,8 +2,9 @@
 
 A cell is named by everything that decides it, with the versions of its trainers and attacks, and it records
 which of its metrics have a later version than the first. So a reproduction that is interrupted, extended or
-repeated measures only what is new, and never shows a figure that today's code would not give. The files of
-``docs/results`` are such files: copied into a store, they count as measured there.
+repeated measures only what is new, and shows no figure that today's code would not give but those that it
+marks (see `leakrange.papers.earlier`). The files of ``docs/results`` are such files: copied into a store,
+they count as measured there.
 """
 
 from __future__ import annotations

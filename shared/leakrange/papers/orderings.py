@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from pydantic import ConfigDict
 from leakrange.metrics.clusters import FEW
 from leakrange.metrics.intervals import Z95, difference_of_means, holm
 from leakrange.papers.cells import Cell
+from leakrange.papers.earlier import COLUMN, marks, versions_differ
 from leakrange.papers.targets import PaperRow
 from leakrange.report.document import PaperLine, PaperSection
 
@@ -20,6 +21,8 @@ __all__ = ["OUTCOMES", "Claim", "Orderings", "RowComparison"]
 
 OUTCOMES = ("holds", "unclear", "does not hold")
 NOTHING = "–"
+TWO_VERSIONS = "two versions of an attack"
+"""The noise of two rows that cannot be compared."""
 HOW = (
     "Computed from the rows above, each against the one that is alike in everything else. The margin is what "
     "the row that should be ahead has more, with its 95 % interval, which is not corrected: over the "
@@ -57,7 +60,7 @@ class RowComparison:
     below.
 
     ``chance`` is the two-sided p-value of a margin of -``room``, and ``noise`` the noise that it was judged
-    by; where none is known, interval and chance are None.
+    by; where none is known, interval and chance are None. ``earlier`` are the `marks` of both rows.
     """
 
     table: str
@@ -68,6 +71,7 @@ class RowComparison:
     interval: tuple[float, float] | None
     chance: float | None
     noise: str
+    earlier: str = ""
 
     def outcome(self, rejected: bool) -> str:
         """One of `OUTCOMES`; ``rejected`` tells whether a margin of -``room`` is rejected."""
@@ -115,18 +119,36 @@ class Orderings:
             if counts:
                 numbers = [str(number) for number in (counts.total(), *map(counts.__getitem__, OUTCOMES))]
                 lines.append(PaperLine([claim.text], [], [*numbers, why]))
-        details = [
-            PaperLine([claim.text, each.table, each.rows], [], [*self._figures(each), each.noise, outcome])
-            for (claim, each), outcome in zip(compared, outcomes, strict=True)
-        ]
-        labels, notes = ("claim", "table", "rows"), ("ahead", "behind", "margin", "noise of", "outcome")
         title = "Is the order as the paper has it?"
         totals = "; ".join(f"{name}: {outcomes.count(name)}" for name in OUTCOMES)
         remark = f"{HOW}Of all {len(compared)}: {totals}."
+        if marked := sum(bool(each.earlier) for _, each in compared):
+            remark += (
+                f" {marked} of them are of figures that earlier versions of attacks have measured; two "
+                "versions of one attack are not compared."
+            )
         return [
             PaperSection(title, ("claim",), (), ("compared", *OUTCOMES, "why"), lines, remark),
-            PaperSection("Each comparison", labels, (), notes, details),
+            self._details(compared, outcomes),
         ]
+
+    def _details(
+        self, compared: Sequence[tuple[Claim, RowComparison]], outcomes: Sequence[str]
+    ) -> PaperSection:
+        """A line for each comparison, which is marked where a figure is of an earlier version."""
+        marked = [[each.earlier] for _, each in compared] if any(each.earlier for _, each in compared) else []
+        notes = ("ahead", "behind", "margin", "noise of", "outcome", *([COLUMN] if marked else ()))
+        details = [
+            PaperLine(
+                [claim.text, each.table, each.rows],
+                [],
+                [*self._figures(each), each.noise, outcome, *mark],
+            )
+            for (claim, each), outcome, mark in zip(
+                compared, outcomes, marked or [[] for _ in compared], strict=True
+            )
+        ]
+        return PaperSection("Each comparison", ("claim", "table", "rows"), (), notes, details)
 
     def comparisons(self, claim: Claim, measured: Mapping[PaperRow, Sequence[Cell]]) -> list[RowComparison]:
         """The comparisons of a claim, each once where rows that are named alike show the same trials."""
@@ -144,7 +166,10 @@ class Orderings:
                     continue
                 pairs = [(upper_figures[seed], lower_figures[seed]) for seed in seeds]
                 names = (first.table, self._rows(claim, first, second))
-                yield _compare(names, claim.room, pairs)
+                compared = _compare(names, claim.room, pairs)
+                if versions_differ(measured[first], measured[second]):
+                    compared = replace(compared, interval=None, chance=None, noise=TWO_VERSIONS)
+                yield replace(compared, earlier=marks((*measured[first], *measured[second])))
 
     def _rows(self, claim: Claim, first: PaperRow, second: PaperRow) -> str:
         """The names of the two compared rows: the fields that the claim does not fix."""

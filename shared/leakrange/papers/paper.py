@@ -12,6 +12,7 @@ from leakrange.metrics import described, unmeasurable
 from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
 from leakrange.papers import template
 from leakrange.papers.cells import Cell, Cells
+from leakrange.papers.earlier import COLUMN, VERSION, marks, sentences
 from leakrange.papers.orderings import Orderings
 from leakrange.papers.sheet import Sheet
 from leakrange.papers.targets import PaperRow, read_rows, select
@@ -26,7 +27,8 @@ __all__ = ["Measured", "Paper", "PaperSettings"]
 NOT_MEASURED = "not measured with this version"
 
 Measured = Mapping[PaperRow, Sequence[Cell]]
-"""The cells of each row, one for each seed that was measured, with that ``seed`` in each."""
+"""The cells of each row, one for each seed that was measured, with that ``seed`` in each, and the version of
+the attack that measured it (`VERSION`), which is the same for all of a row."""
 
 
 class PaperSettings(Strict):
@@ -165,9 +167,10 @@ class Paper:
         """The number of seeds that a row takes where ``seeds`` are asked for."""
         return seeds
 
-    def cell(self, trial: PaperTrial) -> list[Any]:
-        """The name of a trial's cell."""
-        return [self.sheet.name, trial.identity(), self.version]
+    def cell(self, trial: PaperTrial, version: int | None = None) -> list[Any]:
+        """The name of a trial's cell, by today's version of its attack or by another one of
+        `PaperTrial.attack_versions`."""
+        return [self.sheet.name, trial.identity(version), self.version]
 
     def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:  # noqa: ARG002
         """The cell of a trial that is done: metrics, the ends of their intervals, and its `views`."""
@@ -178,38 +181,57 @@ class Paper:
         return cell | {name: result.views[name] for name in self.sheet.views if name in result.views}
 
     def document(self, rows: Sequence[PaperRow], seeds: int, cells: Cells, command: str) -> Document:
-        """The page of those rows; figures that were not measured are left open."""
+        """The page of those rows; figures that were not measured are left open, and those of an earlier
+        version of an attack are marked."""
         measured: dict[PaperRow, list[Cell]] = {}
-        devices: dict[str, str] = {}  # by trial, since two rows may share one
+        distinct: dict[str, Cell] = {}  # by trial, since two rows may share one
         for row in (each for shown in rows for each in (shown, *self.beside(shown))):
-            row_cells: list[Cell] = []
-            for seed in range(self.most(row, seeds)):
-                identity = self.cell(self.trial(row, seed))
-                if (cell := cells.get(identity)) is not None:
-                    row_cells.append(cell | {"seed": seed})
-                    devices[str(identity)] = str(cell.get("device", "cpu"))
-            measured[row] = self.read(row, row_cells)
+            row_cells = self._stored(row, seeds, cells)
+            distinct |= row_cells
+            measured[row] = self.read(row, [*row_cells.values()])
         sections = [
             self._section(table, [row for row in rows if row.table == table], measured)
             for table in self.sheet.tables
             if any(row.table == table for row in rows)
         ]
         sections += self.conclusions(measured)
-        differences = [*self.differences(measured), *_elsewhere(devices.values())]
+        differences = [
+            *sentences(distinct.values()),
+            *self.differences(measured),
+            *_elsewhere(str(cell.get("device", "cpu")) for cell in distinct.values()),
+        ]
         return Document(self.sheet.title, command, self.sheet.about, differences, sections)
+
+    def _stored(self, row: PaperRow, seeds: int, cells: Cells) -> dict[str, Cell]:
+        """The cells of a row by their names: those of the latest version of its attack that has any, so that
+        no mean is of two."""
+        trials = [self.trial(row, seed) for seed in range(self.most(row, seeds))]
+        for version in trials[0].attack_versions() if trials else ():
+            row_cells: dict[str, Cell] = {}
+            for trial in trials:
+                name = self.cell(trial, version.number)
+                if (cell := cells.get(name)) is not None:
+                    row_cells[str(name)] = cell | {"seed": trial.seed, VERSION: version}
+            if row_cells:
+                return row_cells
+        return {}
 
     def _section(self, table: str, rows: Sequence[PaperRow], measured: Measured) -> PaperSection:
         figures = self.shown(table, rows)
+        marked = {
+            row: marks(cell for each in (row, *self.beside(row)) for cell in measured[each]) for row in rows
+        }
+        with_marks = any(marked.values())
         lines = [
             PaperLine(
                 self.label(row),
                 self._columns(row, figures, measured[row]),
-                [*self.note(row, measured), str(len(measured[row]))],
+                [*self.note(row, measured), str(len(measured[row])), *([marked[row]] if with_marks else ())],
             )
             for row in rows
         ]
         names = [self.heading(name) for name in figures]
-        notes = (*self.notes(table), "seeds")
+        notes = (*self.notes(table), "seeds", *([COLUMN] if with_marks else ()))
         drawn = self.pictures(table, {row: measured[row] for row in rows})
         title, labels = self.sheet.tables[table].title, tuple(self.sheet.labels)
         return PaperSection(title, labels, names, notes, lines, self.remark(table), drawn)

@@ -12,7 +12,7 @@ from leakrange.defences.registered import is_trained
 from leakrange.defences.stages import name_of
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import Crowd
-from leakrange.jobs.versions import DEFENCE, Versions, raised
+from leakrange.jobs.versions import DEFENCE, AttackVersion, Versions, attack_versions, raised
 from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.strict import Strict
 
@@ -40,14 +40,20 @@ class PaperTrial(Strict):
     attack: dict[str, Any]
     defence: list[Any] = []
 
-    def identity(self) -> dict[str, Any]:
+    def attack_versions(self) -> list[AttackVersion]:
+        """The versions of the attack whose figures may be shown (see `attack_versions`), today's first."""
+        given = {**self.attack, "release": self.provider.get("release")}
+        return attack_versions(self.attack["kind"], given)
+
+    def identity(self, version: int | None = None) -> dict[str, Any]:
         """Everything that decides the figures: the trial, and the declared versions of its model's training,
-        of the attack and its kind (see `raised`), and of the drawing of a crowd."""
+        of the attack and its kind (see `raised`), and of the drawing of a crowd. Another ``version`` of the
+        attack is one of `attack_versions`."""
         behaviour = "/".join(self.provider[part] for part in ("behaviour", "method") if part in self.provider)
         sample = datasets[self.data["name"]].sized(self.data.get("size"))
         net = NetChoice.model_validate(self.provider.get("net", {})).of(sample).name
         versions = Versions.declared(self.data["name"], net, behaviour).model_dump()
-        versions |= raised(self.attack["kind"])
+        versions |= raised(self.attack["kind"], version or self.attack_versions()[0].number)
         if "crowd" in self.data:
             versions["crowd"] = Crowd().version
         identity = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
