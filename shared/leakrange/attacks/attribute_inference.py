@@ -14,6 +14,7 @@ from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowl
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
 from leakrange.attacks.learning import flat
 from leakrange.attacks.panel.panel import apply, dealt, every_learner, panel, panel_arrays
+from leakrange.jobs.versions import Change
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
@@ -32,7 +33,12 @@ class AttributeInference(AttributeAttack):
     """
 
     name: ClassVar[str] = "attribute-inference"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
+    changes: ClassVar[Mapping[int, Change]] = {
+        4: Change(
+            "it finds what probabilities below a millionth tell, and numbers that vary by less than that"
+        )
+    }
     summary: ClassVar[str] = (
         "a panel of learners fitted on releases of labelled auxiliary records (overlearning)"
     )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
+from leakrange.jobs.versions import Change
 from leakrange.metrics import softmax
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
@@ -70,6 +71,10 @@ class AttributeNets(AttributeAttack):
     """
 
     name: ClassVar[str] = "attribute-nets"
+    version: ClassVar[int] = 2
+    changes: ClassVar[Mapping[int, Change]] = {
+        2: Change("it finds what numbers tell that vary by less than a millionth")
+    }
     summary: ClassVar[str] = "the paper's nets alone, fitted on releases of labelled auxiliary records"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 5.1.4 (Std), Table 13"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -20,6 +21,7 @@ from leakrange.attacks.learning import EarlyStopping, flat, scale_of, standardis
 from leakrange.attacks.panel.panel import dealt
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
 from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.versions import Change
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -55,7 +57,12 @@ class DeCensoring(AttributeInference):
     """
 
     name: ClassVar[str] = "de-censoring"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+    changes: ClassVar[Mapping[int, Change]] = {
+        3: Change(
+            "it finds what probabilities below a millionth tell, and numbers that vary by less than that"
+        )
+    }
     summary: ClassVar[str] = "maps releases to the features of a model that hides nothing"
     paper: ClassVar[str] = "Song and Shmatikov 2020"
     equation: ClassVar[str] = "Section 3.1, Algorithm 1"

@@ -42,9 +42,14 @@ def flat(releases: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def scale_of(rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The mean and the deviation (N,) of each value; a value that never changed has an infinite deviation, as
-    it says nothing, whatever the victims' is."""
+    it says nothing, whatever the victims' is.
+
+    A small value is no constant: what changes by less than a millionth counts where the value itself is of
+    that size, as in outputs that somebody has scaled.
+    """
     deviation = rows.std(axis=0, dtype=np.float64)
-    return rows.mean(axis=0, dtype=np.float64), np.where(deviation < 1e-6, np.inf, deviation)
+    least = 1e-6 * np.minimum(np.abs(rows).max(axis=0, initial=0.0), 1.0)
+    return rows.mean(axis=0, dtype=np.float64), np.where(deviation <= least, np.inf, deviation)
 
 
 def standardised(

@@ -24,6 +24,7 @@ from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import NetSpec
+from leakrange.jobs.versions import Change
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
@@ -89,7 +90,10 @@ class Probing(Attack):
     """
 
     name: ClassVar[str] = "probing"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
+    changes: ClassVar[Mapping[int, Change]] = {
+        5: Change("it finds what numbers tell that vary by less than a millionth")
+    }
     summary: ClassVar[str] = "classifiers that learn attributes from obfuscated samples"
     paper: ClassVar[str] = "PASS"
     equation: ClassVar[str] = "Section 3.2, Eqs. 13 and 14"

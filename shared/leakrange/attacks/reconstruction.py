@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge, Pairs, ReconstructionAttack
 from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
+from leakrange.jobs.versions import Change
 from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
 from leakrange.registry import unknown
@@ -63,6 +65,10 @@ class Reconstruction(ReconstructionAttack):
     """
 
     name: ClassVar[str] = "reconstruction"
+    version: ClassVar[int] = 2
+    changes: ClassVar[Mapping[int, Change]] = {
+        2: Change("it finds what numbers tell that vary by less than a millionth")
+    }
     summary: ClassVar[str] = "a decoder of samples, fitted on releases of auxiliary samples"
     paper: ClassVar[str] = "VICIOUS"
     equation: ClassVar[str] = "Eq. 3, for a classifier that somebody else has trained"
