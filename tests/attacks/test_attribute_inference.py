@@ -10,13 +10,13 @@ from leakrange.attacks import Evidence, attacks
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.figures import PANEL, held_out, viewed_panel
+from leakrange.attacks.learning import dealt
 from leakrange.attacks.panel.learners import Learner, LogisticRegression, NearestMean, Rows, State, telling
 from leakrange.attacks.panel.nets import Perceptron
 from leakrange.attacks.panel.panel import (
     LEARNERS,
     ChosenLearner,
     apply,
-    dealt,
     every_learner,
     panel,
     tell_apart,

@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from leakrange.attacks import Evidence
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, AttributeNets
+from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 
 VICTIMS = 2000
@@ -189,3 +190,16 @@ def test_what_was_learnt_infers_the_same_from_further_releases(rng: np.random.Ge
     for learnt, observed in (({}, given.observed), (found.learnt, given.observed[:, :2])):
         with pytest.raises(InvalidInput):
             AttributeNets.again(learnt, observed)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_every_net_learns_from_a_class_of_two_records(seed: int) -> None:
+    """Both in one fold, four nets would be judged by a class of which the fifth has seen none."""
+    draw = np.random.default_rng(seed)
+    known = np.zeros(60, dtype=np.int64)
+    known[draw.choice(60, 2, replace=False)] = 1
+    truth = np.concatenate([known, (draw.random(VICTIMS) < 0.2).astype(np.int64)])
+    releases = draw.normal(size=(len(truth), 3))
+    releases[:, 1] += 4 * truth
+    scores = attack().infer(evidence(releases, truth, auxiliary=60, seed=seed)).scores
+    assert auc(scores[:, 1].astype(float), truth[-VICTIMS:] == 1) > 0.9

@@ -7,7 +7,8 @@ import pytest
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.panel.learners import LogisticRegression
-from leakrange.attacks.panel.panel import ChosenLearner, dealt
+from leakrange.attacks.learning import dealt
+from leakrange.attacks.panel.panel import ChosenLearner
 from leakrange.attacks.panel.views import ReleaseView
 from leakrange.attacks.probing import NET, TOGETHER, Probing, ProbingParameters, _held_out
 from leakrange.data import load

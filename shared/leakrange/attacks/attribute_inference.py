@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
-from leakrange.attacks.learning import flat
-from leakrange.attacks.panel.panel import apply, dealt, every_learner, panel, panel_arrays
+from leakrange.attacks.learning import dealt, flat
+from leakrange.attacks.panel.panel import apply, every_learner, panel, panel_arrays
 from leakrange.jobs.versions import Change
 from leakrange.wire.errors import InvalidInput
 

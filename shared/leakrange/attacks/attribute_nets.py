@@ -11,7 +11,15 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
-from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
+from leakrange.attacks.learning import (
+    FOLDS,
+    EarlyStopping,
+    check_releases,
+    dealt,
+    flat,
+    scale_of,
+    standardised,
+)
 from leakrange.jobs.versions import Change
 from leakrange.metrics import softmax
 from leakrange.strict import Strict
@@ -32,7 +40,6 @@ __all__ = [
 ]
 
 FEWEST = 20
-FOLDS = 5
 SMALLEST_BATCH, LARGEST_BATCH = 8, 100
 STEPS = 10
 """The least number of steps of an epoch, even over few records (as far as the smallest batch allows)."""
@@ -67,13 +74,17 @@ class AttributeNets(AttributeAttack):
     least cross-entropy on the held-out fifths. The nets start from the classes' shares, so that releases
     without information give the majority class. So do releases of which the nets learn too slowly: what the
     paper's nets do not find may be there, and `attribute-inference` looks for it with others. Releases of any
-    rank are flattened. The fifths are drawn at random, also where records resemble each other.
+    rank are flattened. The fifths are drawn at random, also where records resemble each other, but so that
+    each has its share of every class: a net that saw none of a rare class would deny it.
     """
 
     name: ClassVar[str] = "attribute-nets"
     version: ClassVar[int] = 2
     changes: ClassVar[Mapping[int, Change]] = {
-        2: Change("it finds what numbers tell that vary by less than a millionth")
+        2: Change(
+            "it finds what numbers tell that vary by less than a millionth, and each of its nets learns from "
+            "every class"
+        )
     }
     summary: ClassVar[str] = "the paper's nets alone, fitted on releases of labelled auxiliary records"
     paper: ClassVar[str] = "HBC"
@@ -91,6 +102,7 @@ class AttributeNets(AttributeAttack):
         check_evidence(evidence)
         auxiliary = flat(evidence.auxiliary)
         mean, deviation = scale_of(auxiliary)
+        fold = dealt(evidence.auxiliary_labels, None, evidence.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(evidence.seed)
             nets = fitted_nets(
@@ -98,6 +110,7 @@ class AttributeNets(AttributeAttack):
                 torch.tensor(evidence.auxiliary_labels),
                 evidence.classes,
                 self.parameters,
+                torch.from_numpy(fold),
             )
         observed = torch.from_numpy(standardised(flat(evidence.observed), mean, deviation))
         with torch.inference_mode():
@@ -125,14 +138,13 @@ def fitted_nets(
     labels: Tensor,
     classes: int,
     parameters: Any,
-    fold: Tensor | None = None,
+    fold: Tensor,
     patience: int = PATIENCE,
 ) -> StackedAttackNets:
     """One net for each fold, all from the epoch that did best on the held-out records.
 
     releases: (A, N), standardised. ``fold`` (A,) in 0 .. folds − 1 says which net does not learn from a
-    record; by default the records are dealt to `FOLDS` at random. The training ends after ``patience`` epochs
-    that were not better."""
+    record. The training ends after ``patience`` epochs that were not better."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -140,7 +152,7 @@ def fitted_nets(
     from leakrange.nets.optimisers import Adam
 
     count = len(labels)
-    folds = FOLDS if fold is None else int(fold.max()) + 1
+    folds = int(fold.max()) + 1
     nets = StackedAttackNets([AttackNet(releases.shape[1], classes) for _ in range(folds)])
     shares = (torch.bincount(labels, minlength=classes).float() + 0.5) / (count + 0.5 * classes)
     with torch.no_grad():
@@ -148,10 +160,6 @@ def fitted_nets(
         nets.biases[-1].copy_(shares.log())
     optimiser = Adam(nets.parameters(), lr=parameters.lr, weight_decay=WEIGHT_DECAY)
 
-    if fold is None:
-        order = torch.randperm(count)
-        fold = torch.empty(count, dtype=torch.int64)
-        fold[order] = torch.arange(count) % FOLDS
     held = fold == torch.arange(folds).unsqueeze(1)  # (folds, records)
     fewest = int((~held).sum(dim=1).min())  # folds differ by a record: batches are cut to the same length
     lessons = torch.stack([torch.nonzero(~part).flatten()[:fewest] for part in held])

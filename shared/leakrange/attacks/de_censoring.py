@@ -17,8 +17,7 @@ from leakrange.attacks.attribute_inference import (
     AttributeInferenceParameters,
     check_evidence,
 )
-from leakrange.attacks.learning import EarlyStopping, flat, scale_of, standardised
-from leakrange.attacks.panel.panel import dealt
+from leakrange.attacks.learning import EarlyStopping, dealt, flat, scale_of, standardised
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.versions import Change

@@ -1,5 +1,5 @@
 """What attackers share who learn from releases: the check of what they are given, the scale on which they see
-it, and the choice of the epoch by records that are held out."""
+it, the folds of records that are held out, and the choice of the epoch by these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["EarlyStopping", "check_releases", "flat", "scale_of", "standardised"]
+__all__ = ["FOLDS", "EarlyStopping", "check_releases", "dealt", "flat", "scale_of", "standardised"]
+
+FOLDS = 5
 
 CLIP = 10.0
 """Standardised inputs are cut at this many deviations, so that victims far from all auxiliary records decide
@@ -57,6 +59,32 @@ def standardised(
 ) -> NDArray[np.float32]:
     """``rows`` (V, N) in deviations from the mean, cut at `CLIP` of them."""
     return cast(NDArray[np.float32], np.clip((rows - mean) / deviation, -CLIP, CLIP).astype(np.float32))
+
+
+def dealt(labels: NDArray[np.int64], group: NDArray[np.int64] | None, seed: int) -> NDArray[np.int64]:
+    """The fold (A,) in which each record is held out, `FOLDS` of them or as many as there are groups.
+
+    Records of a ``group`` are held out together, and classes are spread evenly, as far as groups allow. Where
+    all records are of one group it is disregarded: there would be nothing to hold out.
+    """
+    rng = np.random.default_rng([seed % 2**64, int.from_bytes(b"folds", "little")])
+    count = len(labels)
+    of = np.arange(count) if group is None else np.unique(group, return_inverse=True)[1]
+    sizes = np.bincount(of)
+    if len(sizes) < 2:
+        of, sizes = np.arange(count), np.ones(count, dtype=np.int64)
+    folds = min(FOLDS, len(sizes))
+    first = np.unique(of, return_index=True)[1]
+    order = np.lexsort((rng.random(len(sizes)), labels[first], -sizes))  # the largest first, then by class
+    place = np.empty(len(sizes), dtype=np.int64)
+    if sizes.max() == 1:
+        place[order] = np.arange(count) % folds
+        return np.asarray(place[of])
+    held = np.zeros(folds)
+    for one in order:
+        place[one] = int(held.argmin())
+        held[place[one]] += sizes[one]
+    return np.asarray(place[of])
 
 
 class EarlyStopping:

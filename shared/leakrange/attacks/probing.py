@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Inference, Knowledge
+from leakrange.attacks.learning import dealt
 from leakrange.attacks.panel.learners import (
     Learner,
     LogisticRegression,
@@ -19,7 +20,7 @@ from leakrange.attacks.panel.learners import (
     NearestNeighbours,
 )
 from leakrange.attacks.panel.nets import Perceptron
-from leakrange.attacks.panel.panel import dealt, panel, panel_arrays, tell_apart
+from leakrange.attacks.panel.panel import panel, panel_arrays, tell_apart
 from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
 from leakrange.jobs.net_choice import NetChoice

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters
+from leakrange.attacks.learning import dealt
 from leakrange.attacks.panel.learners import (
     COLUMNS,
     Learner,
@@ -29,14 +30,12 @@ __all__ = [
     "LEARNERS",
     "ChosenLearner",
     "apply",
-    "dealt",
     "every_learner",
     "panel",
     "panel_arrays",
     "tell_apart",
 ]
 
-FOLDS = 5
 TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 ROUNDS = 6
 LEARNERS: tuple[type[Learner], ...] = (
@@ -227,32 +226,6 @@ def _best(
         if rank == best
     ]
     return min(equal, key=lambda one: one.loss)
-
-
-def dealt(labels: NDArray[np.int64], group: NDArray[np.int64] | None, seed: int) -> NDArray[np.int64]:
-    """The fold (A,) in which each record is held out, `FOLDS` of them or as many as there are groups.
-
-    Records of a ``group`` are held out together, and classes are spread evenly, as far as groups allow. Where
-    all records are of one group it is disregarded: there would be nothing to hold out.
-    """
-    rng = np.random.default_rng([seed % 2**64, int.from_bytes(b"folds", "little")])
-    count = len(labels)
-    of = np.arange(count) if group is None else np.unique(group, return_inverse=True)[1]
-    sizes = np.bincount(of)
-    if len(sizes) < 2:
-        of, sizes = np.arange(count), np.ones(count, dtype=np.int64)
-    folds = min(FOLDS, len(sizes))
-    first = np.unique(of, return_index=True)[1]
-    order = np.lexsort((rng.random(len(sizes)), labels[first], -sizes))  # the largest first, then by class
-    place = np.empty(len(sizes), dtype=np.int64)
-    if sizes.max() == 1:
-        place[order] = np.arange(count) % folds
-        return np.asarray(place[of])
-    held = np.zeros(folds)
-    for one in order:
-        place[one] = int(held.argmin())
-        held[place[one]] += sizes[one]
-    return np.asarray(place[of])
 
 
 def ranks_in_folds(held_out: NDArray[np.float64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
