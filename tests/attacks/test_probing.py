@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from leakrange.attacks.attack import Inference
-from leakrange.attacks.panel.learners import LogisticRegression
 from leakrange.attacks.learning import dealt
+from leakrange.attacks.panel.learners import LogisticRegression
 from leakrange.attacks.panel.panel import ChosenLearner
 from leakrange.attacks.panel.views import ReleaseView
 from leakrange.attacks.probing import NET, TOGETHER, Probing, ProbingParameters, _held_out
 from leakrange.data import load
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import DataSpec
+from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -121,6 +122,30 @@ def test_the_net_is_compared_with_the_others_on_records_that_it_has_not_learned_
     assert ranked["learner"][0] == first
     assert len(ranked["truth"]) == len(ranked["ranks"]) == (held.sum() if first == NET else 100)
     assert ranked["area"].tolist().index(0.6) == (first == NET)
+
+
+def test_draws_are_learned_from_by_themselves_where_the_class_is_rare() -> None:
+    """One sample in ten is of the class, so that a net that tells nothing is as accurate as one that tells
+    most of it; the mean of four draws, of two opposite substitutes each, tells little."""
+
+    def drawn(seed: int, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        draw = np.random.default_rng(seed)
+        rare = (draw.random(count) < 0.1).astype(np.int64)
+        draws = []
+        for _ in range(4):
+            sign = draw.choice([-1.0, 1.0], count)
+            telling = np.where((draw.random(count) < 0.8) == (rare == 1), sign, -sign)
+            sample = draw.normal(0.0, 0.1, (count, 6))
+            sample[:, 0] += sign
+            sample[:, 1] += telling
+            draws.append(sample.astype(np.float32))
+        return rare, draws
+
+    (known, lessons), (truth, observed) = drawn(0, 400), drawn(100, 2000)
+    probing = attack(epochs=20)
+    state = probing.fit(lessons, known, 2, VECTOR, seed=0)
+    assert state[TOGETHER] == 1
+    assert auc(probing.infer(state, observed, 2, VECTOR).scores[:, 1].astype(float), truth == 1) > 0.9
 
 
 def test_several_draws_tell_more_than_one() -> None:
