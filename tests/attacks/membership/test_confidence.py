@@ -41,6 +41,28 @@ def test_what_a_defence_left_is_read_as_the_distribution_that_it_can_be() -> Non
     assert log_confidence(noisy, np.array([0]), "softmax")[0] == pytest.approx(np.log(0.9 / (1.5 + FLOOR)))
 
 
+def test_soft_outputs_of_a_sure_model_tell_what_its_logits_do() -> None:
+    """In the floats that are released, down to the least that these hold with all digits."""
+    logits = np.array([[17.0, 0.0, 1.0], [40.0, 3.0, 0.0], [0.0, 60.0, 5.0], [86.0, 0.0, 0.0]])
+    labels = np.zeros(4, dtype=int)
+    soft = softmax(logits, axis=-1).astype(np.float32)
+    for read in (scaled_logit, log_confidence):
+        np.testing.assert_allclose(
+            read(soft, labels, "softmax"), read(logits, labels, "logits"), rtol=1e-6, atol=1e-7
+        )
+
+
+def test_what_a_float_cannot_hold_is_read_as_the_least_that_was_released() -> None:
+    releases = np.array([[1.0, 1e-30], [1.0, 0.0], [0.0, 1.0]])
+    phi = scaled_logit(releases, np.zeros(3, dtype=int), "softmax")
+    np.testing.assert_allclose(phi, np.log([1e30, 1e30, 1e-30]))
+    # of another model that released no such value a zero is what a defence has left
+    both = np.stack([releases, np.maximum(releases, [[0.0, 1e-3]])])
+    np.testing.assert_allclose(
+        scaled_logit(both, np.zeros(3, dtype=int), "softmax")[1], np.log([1e3, 1e3, FLOOR])
+    )
+
+
 @pytest.mark.parametrize(
     ("releases", "labels", "kind"),
     [

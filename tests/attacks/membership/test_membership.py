@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence
@@ -86,6 +87,23 @@ def test_shadows_tell_members_from_easy_records() -> None:
         assert found[setting][1] > 0.5
     for setting in (("rmia", "offline"), ("rmia", "online")):
         assert found[setting][0] > found["loss-threshold", None][0] + 0.05
+
+
+@pytest.mark.parametrize(("name", "parameters"), SETTINGS)
+def test_soft_outputs_of_a_sure_model_tell_members_as_its_logits_do(
+    name: str, parameters: dict[str, object]
+) -> None:
+    """Its margins lie between 20 and 50: in a probability of 1e-9 to 1e-22."""
+    evidence, truth = made_up(memory=3.0)
+    releases = ("observed", "shadows", "population", "population_shadows")
+    logits = {each: getattr(evidence, each) for each in releases}
+    for each, values in logits.items():
+        labels = evidence.population_labels if each.startswith("population") else evidence.labels
+        values += 32.0 * (np.arange(CLASSES) == labels[:, np.newaxis])
+    soft = {each: softmax(values, axis=-1).astype(np.float32) for each, values in logits.items()}
+    given = dataclasses.replace(evidence, **soft, release="softmax")
+    by_logits, by_soft = (attack(name, parameters).score(each) for each in (evidence, given))
+    assert auc(by_soft, truth) == pytest.approx(auc(by_logits, truth), abs=0.01)
 
 
 def test_more_queries_of_a_record_tell_more() -> None:

@@ -4,6 +4,7 @@ of them."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.jobs.versions import Change
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
@@ -66,6 +68,10 @@ class MembershipAttack(Attack):
     on it."""
 
     kind: ClassVar[str] = "membership"
+    version: ClassVar[int] = 2
+    changes: ClassVar[Mapping[int, Change]] = {
+        2: Change("it finds what probabilities below a ten-millionth tell", {"release": ("softmax", None)})
+    }
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
 
@@ -91,8 +97,9 @@ def check(evidence: MembershipEvidence) -> None:
 
 
 FLOOR = 1e-7
-"""The least probability that is read from a soft output: values that were rounded, cut or drowned in noise
-may be 0 or less, and float32 holds no 1 − p below this."""
+"""The least probability that is read from a soft output, where no smaller one above 0 was released: values
+that were rounded, cut or drowned in noise may be 0 or less. A sure model releases much smaller ones, and
+float32 holds them to 1e-38 with all their digits."""
 
 
 def log_confidence(
@@ -100,8 +107,9 @@ def log_confidence(
 ) -> NDArray[np.float64]:
     """log p_y: releases (..., N, Y) and true classes (N,) to (..., N), at most 0.
 
-    For ``kind`` "logits" by log-softmax. For "softmax", values below `FLOOR` are raised to it and each row is
-    normalised to sum 1, so that defended outputs can be read as distributions.
+    For ``kind`` "logits" by log-softmax. For "softmax", values below `FLOOR`, or below the least one above 0
+    that the same model gave to the same query of any record, are raised to it, and each row is normalised to
+    sum 1, so that defended outputs can be read as distributions.
 
     Raises `InvalidInput` for another kind, shapes that do not fit, or values that are not finite.
     """
@@ -146,7 +154,7 @@ def _odds_of_one(
     if not np.isfinite(logs).all():
         raise InvalidInput("a release holds values that are not finite")
     if kind == "softmax":
-        logs = np.log(np.maximum(logs, FLOOR))
+        logs = np.log(np.maximum(logs, logs.min(initial=FLOOR, where=logs > 0)))
     logs = logs - logs.max(axis=-1, keepdims=True)
     mine = np.arange(logs.shape[-1]) == labels[:, np.newaxis]
     true_class = logs[np.arange(len(labels)), labels]
