@@ -36,3 +36,26 @@ def test_float32_entropies_keep_their_order_around_the_threshold() -> None:
     tau, accuracy = most_accurate_threshold(values, np.array([0, 1]))
     assert accuracy == 1.0
     assert ((values.astype(np.float64) > tau) == [False, True]).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_balanced_it_has_the_best_mean_of_both_classes_accuracies(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    labels = (draw.random(90) < 0.15).astype(int)
+    values = (draw.normal(size=90) + 1.5 * labels).round(1)  # with ties
+    tau, accuracy = most_accurate_threshold(values, labels, balanced=True)
+
+    def balanced(cut: float) -> float:
+        right = (values > cut) == labels
+        return float((right[labels == 1].mean() + right[labels == 0].mean()) / 2)
+
+    assert accuracy == pytest.approx(balanced(tau))
+    assert accuracy == pytest.approx(max(balanced(cut) for cut in (-9.0, *values)))
+
+
+@pytest.mark.parametrize("only", [0, 1])
+def test_balanced_a_class_that_nobody_has_counts_for_nothing(only: int) -> None:
+    values = np.array([0.3, 0.1, 0.2])
+    tau, accuracy = most_accurate_threshold(values, np.full(3, only), balanced=True)
+    assert ((values > tau) == only).all()
+    assert accuracy == 1.0

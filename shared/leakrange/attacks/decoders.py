@@ -3,12 +3,14 @@ those of a student that its answers have taught."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.jobs.versions import Change
 from leakrange.strict import Strict
 
 __all__ = ["CuriousDecoder", "Distillation", "ViciousDecoder"]
@@ -70,7 +72,7 @@ class DistillationParameters(Strict):
     keeps the "teacher"'s cut, as the paper's does. Or it knows the attribute of its own training records, and
     has as large a share of the users' scores above the cut as of these have class 1 ("shares"): that supposes
     that users are like them. Or it runs the student, which users have given it or which is published, on
-    these records, and takes the cut that is right most often ("records").
+    these records, and takes the cut that is right most often, both classes counted alike ("records").
     """
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 100_000
@@ -95,6 +97,10 @@ class Distillation(Attack):
     """
 
     name: ClassVar[str] = "distillation"
+    version: ClassVar[int] = 2
+    changes: ClassVar[Mapping[int, Change]] = {
+        2: Change("it cuts scores by records where both classes count alike", {"threshold": ("records",)})
+    }
     summary: ClassVar[str] = "the provider decodes the outputs of a student that its answers have taught"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Eq. 11, Table 6"

@@ -163,8 +163,11 @@ def best_cut(ordered: NDArray[np.float64], quality: NDArray[Any]) -> tuple[int, 
     return below, float((ordered[below - 1] + ordered[below]) / 2)
 
 
-def most_accurate_threshold(values: NDArray[np.floating], labels: NDArray[np.integer]) -> tuple[float, float]:
-    """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy.
+def most_accurate_threshold(
+    values: NDArray[np.floating], labels: NDArray[np.integer], *, balanced: bool = False
+) -> tuple[float, float]:
+    """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy; with ``balanced``
+    the mean of the accuracies among ones and among zeros, as far as there are both.
 
     ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two
     beyond the ends (all 1: just below the least, all 0: the greatest); the lowest of equally good ones is
@@ -173,7 +176,12 @@ def most_accurate_threshold(values: NDArray[np.floating], labels: NDArray[np.int
     order = np.argsort(values, kind="stable")
     ordered = values[order].astype(np.float64)
     ones = (labels[order] == 1).astype(np.int64)
+    many = int(ones.sum())
+    rest = len(ones) - many
+    # what a one and a zero count for: whole numbers, so that equally good cuts are equal
+    one, zero = (rest, many) if balanced and many and rest else (1, 1)
     # with the k least values called 0: right are the zeros among them and the ones after them
-    right = np.concatenate([[0], np.cumsum(1 - ones)]) + ones.sum() - np.concatenate([[0], np.cumsum(ones)])
+    zeros_below, ones_below = (np.concatenate([[0], np.cumsum(each)]) for each in (1 - ones, ones))
+    right = zero * zeros_below + one * (many - ones_below)
     cut, tau = best_cut(ordered, right)
-    return tau, float(right[cut] / len(ordered))
+    return tau, float(right[cut] / (one * many + zero * rest))

@@ -199,13 +199,13 @@ def cut_anew(inference: Inference, users: int, record_classes: NDArray[np.int64]
     scores.
 
     ``record_classes`` (K,) are the classes, 0 or 1, of its own records. Where these were decoded after the
-    users, with (V + K, 2) scores in all, the cut is the one that is right most often on them; else the share
-    of users above the cut equals the share of records of class 1. Scores are moved by the cut: above 0 says
-    class 1.
+    users, with (V + K, 2) scores in all, the cut is the one that is right most often on them, where both
+    classes count alike: else it would say of nobody that he has a rare class. Without, the share of users
+    above it equals the share of records of class 1. Scores are moved by the cut: above 0 says class 1.
     """
     apart = (inference.scores[:, 1] - inference.scores[:, 0]).astype(np.float64)
     if len(apart) > users:
-        cut, _ = most_accurate_threshold(apart[users:], record_classes)
+        cut, _ = most_accurate_threshold(apart[users:], record_classes, balanced=True)
     else:
         cut = float(np.quantile(apart, 1.0 - record_classes.mean()))
     above = (apart[:users] - cut) / 2
