@@ -72,7 +72,7 @@ def test_broken_pictures_and_tables_are_named(pictures: Path) -> None:
         import_set(pictures, "pets", ANIMAL)
     (pictures / "facts.csv").unlink()
     (pictures / "cats" / "0004.png").write_bytes(b"\x89PNG\r\n\x1a\nno picture")
-    with pytest.raises(DataUnavailable, match=r"cats/0004.png is not a JPEG or PNG"):
+    with pytest.raises(DataUnavailable, match=r"cats/0004.png is not a JPEG, PNG or WEBP"):
         import_set(pictures, "pets", ANIMAL)
     assert "pets" not in datasets
 

@@ -13,7 +13,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,11 @@ __all__ = [
     "AlbumSet",
     "compacted",
     "data_folder",
+    "decoded",
     "draw_pictures",
     "person_folders",
     "read_pictures",
+    "squared",
     "text_lines",
 ]
 
@@ -41,6 +43,7 @@ MOST_BYTES = 4 * 2**30
 """Largest size of one set's pixels, at the size asked for, a byte per channel."""
 MOST_PIXELS = 2**26
 """Largest number of pixels of one picture, as its header declares it."""
+FORMATS = ("JPEG", "PNG")
 ENDINGS = (".jpeg", ".jpg", ".png")
 """Endings of pictures' names, in any case. Other files in a person's folder are ignored."""
 
@@ -187,10 +190,10 @@ def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], 
     group = np.empty(len(paths), dtype=np.int64)
     groups: dict[bytes, int] = {}
     for number, path in enumerate(paths):
-        picture = _decoded(path)
+        picture = decoded(path, str(path), FORMATS)
         content = hashlib.sha256(repr(picture.shape).encode() + picture.tobytes()).digest()
         group[number] = groups.setdefault(content, number)
-        images[number] = resized(_middle(picture)[np.newaxis], size)[0]
+        images[number] = squared(picture, size)
     return images, group
 
 
@@ -234,23 +237,28 @@ def _pictures(folder: Path) -> list[Path]:
     return pictures
 
 
-def _decoded(path: Path) -> NDArray[np.uint8]:
-    """The picture, uint8 (H, W, 3)."""
+def decoded(file: Path | IO[bytes], name: str, formats: tuple[str, ...]) -> NDArray[np.uint8]:
+    """The picture of a file in one of Pillow's ``formats``, uint8 (H, W, 3); messages call it ``name``.
+    Raises `DataUnavailable` for a broken one, and for one of more than `MOST_PIXELS`."""
     hint = "put a whole copy of the picture there, or delete it"
     try:
-        with Image.open(path, formats=("JPEG", "PNG")) as opened:
+        with Image.open(file, formats=formats) as opened:
             width, height = opened.size  # from the header: nothing is decompressed yet
             if width * height <= MOST_PIXELS:
                 return np.asarray(opened.convert("RGB"), dtype=np.uint8)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         pass
     except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
-        raise DataUnavailable(f"{path} is not a JPEG or PNG that can be read: {error}", hint=hint) from error
-    raise DataUnavailable(f"{path} declares more than {MOST_PIXELS} pixels", hint=hint)
+        named = " or ".join([", ".join(formats[:-1]), formats[-1]])
+        raise DataUnavailable(f"{name} is not a {named} that can be read: {error}", hint=hint) from error
+    raise DataUnavailable(f"{name} declares more than {MOST_PIXELS} pixels", hint=hint)
 
 
-def _middle(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def squared(picture: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """The square in the middle of a picture (H, W, C), scaled to (size, size, C) as `resized` does."""
     height, width, _ = picture.shape
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
-    return picture[top : top + side, left : left + side]
+    middle = picture[np.newaxis, top : top + side, left : left + side]
+    scaled: NDArray[np.uint8] = resized(middle, size)[0]
+    return scaled

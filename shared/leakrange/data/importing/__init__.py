@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.data.importing.columnar import SAVED, ArrayRecords, arrays_of
-from leakrange.data.importing.files import is_arrays, records_of
+from leakrange.data.importing.columnar import SAVED, ArrayRecords, ParquetRecords, SavedRecords, arrays_of
+from leakrange.data.importing.folder import FolderAlbum
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
-from leakrange.data.importing.pictures import prepare_array, prepare_folder
+from leakrange.data.importing.pictures import prepare_album, prepare_array
 from leakrange.data.importing.prepared import Prepared
 from leakrange.data.importing.roles import ColumnUse
 from leakrange.data.importing.table import prepare_table
@@ -43,9 +43,9 @@ def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
         raise InvalidInput(
             f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
         )
-    if path.is_dir() and not (path / SAVED).is_file():
-        return prepare_folder(path, use, size)
-    if not path.exists():
+    if path.is_dir():
+        return prepare_album(FolderAlbum(path, use, size), use, size, scratch)
+    if not path.is_file():
         raise InvalidInput(f"there is no file or folder {path}")
     return (
         _of_arrays(path, use, scratch) if is_arrays(path) else prepare_table(records_of(path), use, scratch)

@@ -1,52 +1,49 @@
-"""Pictures: a folder with a folder for each class, and further attributes in a CSV; or an array of them."""
+"""Pictures become samples: scaled one by one into a file, or taken as an array; near-copies stay together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.folders import ENDINGS, read_pictures
+from leakrange.data.folders import MOST_BYTES, squared
+from leakrange.data.importing.albums import Album
 from leakrange.data.importing.columnar import as_cells
+from leakrange.data.importing.copies import near_copies, reduced
 from leakrange.data.importing.prepared import Prepared, divide, labelled
-from leakrange.data.importing.records import CsvRecords
 from leakrange.data.importing.roles import ColumnUse, RoleColumn
+from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["FILE", "prepare_array", "prepare_folder"]
+__all__ = ["prepare_album", "prepare_array"]
 
-FILE = "file"
-"""The column of the CSV that names pictures, by their places in the folder."""
 PIECE = 256
 """Pictures that are written at once."""
-MOST_PICTURES = 5_000_000
 LEAST_SIDE, MOST_SIDE = 8, 512
 
 
-def prepare_folder(folder: Path, use: ColumnUse, size: int) -> Prepared:
-    """The pictures of a folder, scaled to ``size``. The folder in which a picture lies is its class of the
-    attribute ``use.target``, unless the CSV has a column of that name. Pictures that are equal pixel by pixel
-    are near-copies.
+def prepare_album(album: Album, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    """The pictures of an album, scaled to ``size``; they lie in the folder ``scratch`` meanwhile. A picture's
+    label is its class of the attribute ``use.target``, unless the album has a column of that name.
 
-    Raises `InvalidInput` for a folder, or a use of columns, that gives no data set; `DataUnavailable` for a
-    broken picture.
+    Raises `InvalidInput` for an album, or a use of columns, that gives no data set; `DataUnavailable` for a
+    broken picture; `StorageFull`.
     """
-    paths = _pictures(folder)
-    columns, unnamed = _columns(folder, paths)
-    if use.target not in columns:
-        classes = [_class(folder, path) for path in paths]
-        columns = {use.target: classes, **columns}
-    use.check(list(columns))
-    roles = _roles(use, columns)
-    values, group = read_pictures(paths, size)
-    notes: tuple[str, ...] = ("of each picture the square in the middle is taken",)
-    if unnamed:
-        notes += (f"pictures that the CSV does not name: {unnamed}",)
-    return _prepared("pictures", use, roles, values, group, notes)
+    roles = {name: RoleColumn(name) for name in use.roles}
+    labels = RoleColumn(use.target)
+    spool = _Spool(scratch / "pictures.u8", scratch / "reduced.u8", size)
+    with room_in(scratch):
+        spool.fill(_noted(album, roles, labels))
+    if album.labelled and use.target not in album.columns:
+        roles[use.target] = labels
+    use.check([*([use.target] if album.labelled else ()), *album.columns])
+    notes = (*album.notes, "of each picture the square in the middle is taken")
+    return _prepared(album.kind, use, roles, spool.values(), spool.reductions(), notes)
 
 
 def prepare_array(
@@ -67,10 +64,19 @@ def prepare_array(
             hint=f"make them square, with sides of {LEAST_SIDE} to {MOST_SIDE} pixels",
         )
     use.check(list(columns))
-    roles = _roles(use, {each: as_cells(columns[each]) for each in use.roles})
-    first: dict[bytes, int] = {}
-    group = np.array([first.setdefault(each.tobytes(), i) for i, each in enumerate(values)], dtype=np.int64)
-    return _prepared("npz", use, roles, values, group, ())
+    roles = {each: RoleColumn(each) for each in use.roles}
+    for each, role in roles.items():
+        role.add(as_cells(columns[each]))
+    return _prepared("npz", use, roles, values, np.stack([reduced(each) for each in values]), ())
+
+
+def _noted(album: Album, roles: Mapping[str, RoleColumn], labels: RoleColumn) -> Iterator[NDArray[np.uint8]]:
+    """The pixels of all pictures; their facts go into the columns."""
+    for picture in album.pictures():
+        labels.add((picture.label,))
+        for name, role in roles.items():
+            role.add((picture.facts.get(name, ""),))
+        yield picture.pixels()
 
 
 def _prepared(
@@ -78,10 +84,10 @@ def _prepared(
     use: ColumnUse,
     roles: Mapping[str, RoleColumn],
     values: NDArray[np.uint8],
-    group: NDArray[np.int64],
+    reductions: NDArray[np.uint8],
     notes: tuple[str, ...],
 ) -> Prepared:
-    division = divide(roles, use, group)
+    division = divide(roles, use, near_copies(reductions))
     kept = np.flatnonzero(division.kept)
 
     def pieces() -> Iterator[NDArray[np.uint8]]:
@@ -95,71 +101,40 @@ def _prepared(
         labels=labelled(roles, use, division),
         division=division,
         use=use,
-        notes=(*notes, "pictures that are equal pixel by pixel count as near-copies"),
+        notes=(*notes, "a picture that was saved again with losses, or scaled, equals its original"),
     )
 
 
-def _roles(use: ColumnUse, columns: Mapping[str, Any]) -> dict[str, RoleColumn]:
-    roles = {name: RoleColumn(name) for name in use.roles}
-    for name, role in roles.items():
-        role.add(columns[name])
-    return roles
+@dataclass
+class _Spool:
+    """Scaled pictures in a file, uint8 (N, size, size, 3), and what `reduced` gives of each in another."""
 
+    path: Path
+    small: Path
+    size: int
 
-def _pictures(folder: Path) -> list[Path]:
-    paths: list[Path] = []
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.name.lower().endswith(ENDINGS) and not hidden and path.is_file():
-            paths.append(path)
-        if len(paths) > MOST_PICTURES:
-            raise InvalidInput(
-                f"{folder} holds more than {MOST_PICTURES} pictures", hint="import a part of it"
-            )
-    if not paths:
-        raise InvalidInput(
-            f"{folder} holds no pictures (*{', *'.join(ENDINGS)})",
-            hint="put the pictures of each class into a folder of its own",
-        )
-    return sorted(paths)
+    def fill(self, pictures: Iterator[NDArray[np.uint8]]) -> None:
+        """Write all pictures. Raises `InvalidInput` for none, and for more than `MOST_BYTES` of them."""
+        written = 0
+        with self.path.open("wb") as file, self.small.open("wb") as small:
+            for pixels in pictures:
+                picture = squared(pixels, self.size)
+                written += file.write(np.ascontiguousarray(picture).data)
+                if written > MOST_BYTES:
+                    raise InvalidInput(
+                        f"at {self.size} x {self.size} pixels the pictures take more than "
+                        f"{MOST_BYTES / 2**30:g} GiB",
+                        hint="choose a smaller --size, or import a part of them",
+                    )
+                small.write(reduced(picture).data)
+        if not written:
+            raise InvalidInput("there is no picture", hint="is it the right file?")
 
+    def values(self) -> NDArray[np.uint8]:
+        """The pictures, read from the file as they are asked for."""
+        return np.memmap(self.path, np.uint8, "r").reshape(-1, self.size, self.size, 3)
 
-def _class(folder: Path, picture: Path) -> str:
-    """The folder in which a picture lies, "" where it lies in none."""
-    return picture.relative_to(folder).parts[0] if picture.parent != folder else ""
-
-
-def _columns(folder: Path, paths: Sequence[Path]) -> tuple[dict[str, list[str]], int]:
-    """The CSV's columns, a value for each picture, "" where it does not name the picture; and the number of
-    such pictures. Nothing where there is no CSV."""
-    beside = folder.with_name(folder.name + ".csv")
-    found = sorted([*folder.glob("*.csv"), *([beside] if beside.is_file() else [])])
-    if not found:
-        return {}, 0
-    if len(found) > 1:
-        raise InvalidInput(
-            f"{folder} has several CSV files: {', '.join(path.name for path in found)}",
-            hint="leave one that says more about the pictures",
-        )
-    records = CsvRecords(found[0])
-    if FILE not in records.columns:
-        raise InvalidInput(
-            f"{found[0]} has no column {FILE!r}",
-            hint="it names pictures by their places, such as cats/1.png",
-        )
-    row: dict[str, int] = {}
-    columns: dict[str, list[str]] = {name: [] for name in records.columns}
-    for batch in records.batches():
-        for file in (str(each).strip() for each in batch[FILE]):
-            if file in row:
-                raise InvalidInput(f"{found[0]} names {file!r} twice", hint="give each picture one row")
-            row[file] = len(row)
-        for name, cells in batch.items():
-            columns[name] += [str(cell) for cell in cells]
-    places = [row.get(path.relative_to(folder).as_posix(), -1) for path in paths]
-    if max(places) < 0:
-        raise InvalidInput(
-            f"{found[0]} names none of the pictures", hint="its column 'file' holds places such as cats/1.png"
-        )
-    chosen = {name: [cells[i] if i >= 0 else "" for i in places] for name, cells in columns.items()}
-    return {name: cells for name, cells in chosen.items() if name != FILE}, places.count(-1)
+    def reductions(self) -> NDArray[np.uint8]:
+        """What `reduced` gave of each, (N, D)."""
+        small = np.memmap(self.small, np.uint8, "r")
+        return small.reshape(self.values().shape[0], -1)
