@@ -22,7 +22,7 @@ MOST_CLASSES = 12
 
 def import_data(
     path: Annotated[
-        Path, typer.Argument(metavar="FILE|FOLDER", help="CSV, Parquet, npz, or a folder of pictures")
+        Path, typer.Argument(metavar="FILE|FOLDER", help="CSV, Parquet, npz, WebDataset tar, or a folder")
     ],
     name: Annotated[str, typer.Option("--name", help="what scenarios call it")],
     target: Annotated[

@@ -13,6 +13,7 @@ from leakrange.data.importing.keeping import free_name, remove_set, staged, writ
 from leakrange.data.importing.pictures import prepare_album, prepare_array
 from leakrange.data.importing.prepared import Prepared
 from leakrange.data.importing.roles import ColumnUse
+from leakrange.data.importing.shards import TarAlbum, tars_of
 from leakrange.data.importing.table import prepare_table
 from leakrange.wire.errors import InvalidInput
 
@@ -43,12 +44,24 @@ def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
         raise InvalidInput(
             f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
         )
+    if tars := tars_of(path):
+        return prepare_album(TarAlbum(tars), use, size, scratch)
     if path.is_dir():
         return prepare_album(FolderAlbum(path, use, size), use, size, scratch)
     if not path.is_file():
         raise InvalidInput(f"there is no file or folder {path}")
-    return (
-        _of_arrays(path, use, scratch) if is_arrays(path) else prepare_table(records_of(path), use, scratch)
+    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if ending in ("csv", "tsv", "txt"):
+        return prepare_table(CsvRecords(path), use, scratch)
+    if ending in ("parquet", "pq"):
+        return prepare_table(ParquetRecords(path), use, scratch)
+    if ending in ("tar", "tgz"):
+        raise InvalidInput(f"{path.name} is compressed", hint="gunzip it first: pictures hardly shrink")
+    if ending == "npz":
+        return _of_arrays(path, use, scratch)
+    raise InvalidInput(
+        f"{path.name} has an ending that says nothing of its form",
+        hint="name it *.csv, *.csv.gz, *.parquet, *.npz or *.tar, or give a folder of pictures",
     )
 
 
