@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakrange.data import SPLITS, Samples, datasets, load
-from leakrange.data.importing import ColumnUse, columnar, import_set
+from leakrange.data.importing import ColumnUse, arrays, import_set
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from tests.data.tables import customers, write_rows
@@ -244,7 +244,7 @@ def test_hostile_files_get_a_sentence_and_leave_nothing(root: Path, case: str) -
 
 def test_a_bomb_is_refused_before_it_unpacks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(root / "a.npz", x=np.zeros(2**21))
-    monkeypatch.setattr(columnar, "MOST_BYTES", 2**23)
+    monkeypatch.setattr(arrays, "MOST_BYTES", 2**23)
     with pytest.raises(InvalidInput, match=r"unpacks to 0.0 GiB; at most 0.0078125 are read"):
         import_set(root / "a.npz", "mine", USE)
 

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.data.importing.columnar import SAVED, ArrayRecords, ParquetRecords, SavedRecords, arrays_of
+from leakrange.data.importing.arrays import ArrayRecords, arrays_of
+from leakrange.data.importing.columnar import (
+    SAVED,
+    ColumnAlbum,
+    ColumnarRecords,
+    ParquetRecords,
+    SavedRecords,
+)
 from leakrange.data.importing.folder import FolderAlbum
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
 from leakrange.data.importing.pictures import prepare_album, prepare_array
@@ -40,12 +47,14 @@ def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run
 
 
 def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    if (path / SAVED).is_file():
+        return _of_columns(SavedRecords(path), use, size, scratch)
     if (path / "dataset_dict.json").is_file():
         raise InvalidInput(
             f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
         )
     if tars := tars_of(path):
-        return prepare_album(TarAlbum(tars), use, size, scratch)
+        return prepare_album(TarAlbum(tars, use), use, size, scratch)
     if path.is_dir():
         return prepare_album(FolderAlbum(path, use, size), use, size, scratch)
     if not path.is_file():
@@ -54,7 +63,7 @@ def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
     if ending in ("csv", "tsv", "txt"):
         return prepare_table(CsvRecords(path), use, scratch)
     if ending in ("parquet", "pq"):
-        return prepare_table(ParquetRecords(path), use, scratch)
+        return _of_columns(ParquetRecords(path), use, size, scratch)
     if ending in ("tar", "tgz"):
         raise InvalidInput(f"{path.name} is compressed", hint="gunzip it first: pictures hardly shrink")
     if ending == "npz":
@@ -63,6 +72,13 @@ def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
         f"{path.name} has an ending that says nothing of its form",
         hint="name it *.csv, *.csv.gz, *.parquet, *.npz or *.tar, or give a folder of pictures",
     )
+
+
+def _of_columns(records: ColumnarRecords, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    """A table, or pictures where a column holds them."""
+    if set(records.shown) - set(use.without):
+        return prepare_album(ColumnAlbum(records, use), use, size, scratch)
+    return prepare_table(records, use, scratch)
 
 
 def _of_arrays(path: Path, use: ColumnUse, scratch: Path) -> Prepared:

@@ -42,9 +42,10 @@ class Picture:
 
 
 class Album(ABC):
-    """Pictures in an order that does not vary. labelled: whether a picture's place says a class."""
+    """Pictures in an order that does not vary. kind: what they lie in. labelled: whether a picture's place
+    says a class."""
 
-    kind: ClassVar[str]
+    kind: str
     labelled: ClassVar[bool] = True
 
     @property
@@ -60,4 +61,5 @@ class Album(ABC):
 
     @abstractmethod
     def pictures(self) -> Iterator[Picture]:
-        """All pictures. Raises `InvalidInput` for what is broken."""
+        """All pictures. Raises `InvalidInput` for what is broken, and, in the end at the latest, for columns
+        that are asked for and are not there."""

@@ -1,67 +1,109 @@
-"""Files that hold columns: Parquet, Arrow as Hugging Face saves it, and the arrays of an npz."""
+"""Files that hold columns: Parquet, and Arrow as Hugging Face saves it. A column may hold pictures."""
 
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakrange.data.folders import MOST_BYTES
-from leakrange.data.importing.records import Batch, Cells, Records
+from leakrange.data.importing.albums import LARGEST, Album, Picture
+from leakrange.data.importing.arrays import EXACT
+from leakrange.data.importing.records import Batch, Cells, Records, as_text
+from leakrange.data.importing.roles import ColumnUse
 from leakrange.wire.disk import read_regular
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.stored import UNREADABLE, stored_arrays
 
-__all__ = ["SAVED", "ArrayRecords", "ParquetRecords", "SavedRecords", "arrays_of", "as_cells"]
+__all__ = ["SAVED", "ColumnAlbum", "ColumnarRecords", "ParquetRecords", "SavedRecords"]
 
 SAVED = "state.json"
 """The file by which a saved Hugging Face data set is known."""
 MOST_FACTS = 16 * 2**20
 """Bytes in one of its files of facts."""
+PIECE = 32
+"""Pictures that are read at once."""
 
-EXACT = 2**53
-"""From here on a float64 does not tell whole numbers apart."""
 
+class ColumnarRecords(Records):
+    """Columns as pyarrow reads them. shown: those that hold pictures, as Hugging Face stores them: a file's
+    bytes, and the path that it once had. classes: names of a column's classes, if the file says them. Columns
+    of lists and other nested values are left out."""
 
-class ParquetRecords(Records):
-    """A Parquet file, read with pyarrow. Columns of lists and other nested values are left out."""
+    def __init__(self, path: Path, schema: Any, features: Any) -> None:
+        columns = list(zip(schema.names, schema.types, strict=True))
+        self.shown = [name for name, kind in columns if _is_picture(kind)]
+        self.classes = {
+            name: [str(each) for each in kind["names"]]
+            for name, kind in (features or {}).items()
+            if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"
+        }
+        flat = [name for name, kind in columns if _flat(kind)]
+        nested = {name: str(kind)[:80] for name, kind in columns if not _flat(kind)}
+        super().__init__(path, [*flat, *self.shown], nested)
+        self.columns = tuple(name for name in self.columns if name not in self.shown)
 
-    kind = "Parquet"
-
-    def __init__(self, path: Path) -> None:
-        _require_pyarrow(path)
-        import pyarrow.parquet as parquet
-
-        with _readable(path), parquet.ParquetFile(path) as file:
-            schema, facts = file.schema_arrow, file.metadata
-            groups = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
-        if max(groups, default=0) > MOST_BYTES:
-            raise InvalidInput(
-                f"{path} has a row group of {max(groups) / 2**30:.1f} GiB",
-                hint="write it again with smaller row groups",
-            )
-        super().__init__(path, *_columns(schema))
+    @abstractmethod
+    def pieces(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        """Record batches of at most ``size`` rows with these columns. Raises `InvalidInput` for what is
+        broken."""
 
     def batches(self) -> Iterator[Batch]:
         """See `Records.batches`."""
+        for piece in self.pieces(self.columns, self.size(len(self.columns))):
+            yield {name: self.cells(piece, name) for name in self.columns}
+
+    def cells(self, piece: Any, column: str) -> Cells:
+        """A column of a record batch, with the names of classes in place of their numbers, if they have
+        names."""
+        cells = _cells(piece.column(column))
+        names = self.classes.get(column)
+        if names is None or not isinstance(cells, np.ndarray):
+            return cells
+        return [names[int(each)] if 0 <= each < len(names) else "" for each in cells]
+
+
+class ParquetRecords(ColumnarRecords):
+    """Parquet files with the same columns, read with pyarrow one after the other."""
+
+    kind = "Parquet"
+
+    def __init__(self, path: Path, files: Sequence[Path] = ()) -> None:
+        _require_pyarrow(path)
         import pyarrow.parquet as parquet
 
-        size = self.size(len(self.columns))
-        with _readable(self.path), parquet.ParquetFile(self.path, buffer_size=2**20) as file:
-            for batch in file.iter_batches(size, columns=list(self.columns), use_threads=False):
-                yield {name: _cells(batch.column(name)) for name in self.columns}
+        self.files = list(files) or [path]
+        for each in self.files:
+            with _readable(each), parquet.ParquetFile(each) as file:
+                facts = file.metadata
+                groups = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
+            if max(groups, default=0) > MOST_BYTES:
+                raise InvalidInput(
+                    f"{each} has a row group of {max(groups) / 2**30:.1f} GiB",
+                    hint="write it again with smaller row groups",
+                )
+        with _readable(path), parquet.ParquetFile(self.files[0]) as file:
+            written = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
+            features = json.loads(written).get("info", {}).get("features")
+            super().__init__(path, file.schema_arrow, features)
+
+    def pieces(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        """See `ColumnarRecords.pieces`."""
+        import pyarrow.parquet as parquet
+
+        for path in self.files:
+            with _readable(path), parquet.ParquetFile(path, buffer_size=2**20) as file:
+                yield from file.iter_batches(size, columns=list(columns), use_threads=False)
 
 
-class SavedRecords(Records):
+class SavedRecords(ColumnarRecords):
     """A Hugging Face data set in the folder to which it was saved (`save_to_disk`): Arrow files, and the
-    names of its classes. Columns of lists, pictures and other nested values are left out."""
+    names of its classes."""
 
     kind = "Hugging Face data set"
 
@@ -71,22 +113,15 @@ class SavedRecords(Records):
 
         with _readable(path):
             state = json.loads(read_regular(path, SAVED, MOST_FACTS))
-            features = json.loads(read_regular(path, "dataset_info.json", MOST_FACTS)).get("features") or {}
+            features = json.loads(read_regular(path, "dataset_info.json", MOST_FACTS)).get("features")
             self.files = [path / Path(each["filename"]).name for each in state["_data_files"]]
-            self.classes = {
-                name: [str(each) for each in kind["names"]]
-                for name, kind in features.items()
-                if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"
-            }
             with pyarrow.memory_map(str(self.files[0])) as file, pyarrow.ipc.open_stream(file) as stream:
-                schema = stream.schema
-        super().__init__(path, *_columns(schema))
+                super().__init__(path, stream.schema, features)
 
-    def batches(self) -> Iterator[Batch]:
-        """See `Records.batches`."""
+    def pieces(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        """See `ColumnarRecords.pieces`."""
         import pyarrow
 
-        size = self.size(len(self.columns))
         for path in self.files:
             with (
                 _readable(path),
@@ -95,92 +130,68 @@ class SavedRecords(Records):
             ):
                 for written in stream:
                     for begin in range(0, len(written), size):
-                        batch = written.slice(begin, size)
-                        yield {name: self._named(name, _cells(batch.column(name))) for name in self.columns}
-
-    def _named(self, column: str, cells: Cells) -> Cells:
-        """Cells with the names of classes in place of their numbers, if the set names them."""
-        names = self.classes.get(column)
-        if names is None or not isinstance(cells, np.ndarray):
-            return cells
-        return [names[int(each)] if 0 <= each < len(names) else "" for each in cells]
+                        yield written.slice(begin, size).select(list(columns))
 
 
-class ArrayRecords(Records):
-    """The arrays of an npz, each of which is a column, but one of two axes (rows, numbers): its columns are
-    numbered."""
+class ColumnAlbum(Album):
+    """The pictures of a file's one column of them; its other columns say more. Columns that ``use`` leaves
+    out do not count.
 
-    kind = "npz"
+    Raises `InvalidInput` for several such columns, and a use of columns that does not fit.
+    """
 
-    def __init__(self, path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.arrays: dict[str, NDArray[Any]] = {}
-        for name, array in arrays.items():
-            if array.ndim == 1:
-                self.arrays[name] = array
-            else:
-                self.arrays |= {f"{name}_{i}": array[:, i] for i in range(array.shape[1])}
-        super().__init__(path, list(self.arrays), {})
+    labelled = False
 
-    def batches(self) -> Iterator[Batch]:
-        """See `Records.batches`."""
-        size = self.size(len(self.arrays))
-        rows = len(next(iter(self.arrays.values())))
-        for begin in range(0, rows, size):
-            yield {name: as_cells(array[begin : begin + size]) for name, array in self.arrays.items()}
+    def __init__(self, records: ColumnarRecords, use: ColumnUse) -> None:
+        self.records, self.kind = records, records.kind
+        shown = [name for name in records.shown if name not in use.without]
+        if len(shown) > 1:
+            raise InvalidInput(
+                f"{records.path} has several columns of pictures: {', '.join(shown)}",
+                hint="leave out all but one (--without)",
+            )
+        self.shown = shown[0]
+        use.check(records.columns, records.left_out)
+        self.asked = use.roles
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """See `Album.columns`."""
+        return self.records.columns
 
-def arrays_of(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of an npz, all of as many rows. Raises `InvalidInput` for a file that is broken, or too
-    large for memory."""
-    hint = "write it with numpy.savez: numbers, truth values and text, no objects"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            total = sum(entry.file_size for entry in archive.infolist())
-        if total <= MOST_BYTES:
-            with path.open("rb") as file:
-                arrays = stored_arrays(file)
-    except (*UNREADABLE, MemoryError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}", hint=hint) from error
-    if total > MOST_BYTES:
-        raise InvalidInput(
-            f"{path} unpacks to {total / 2**30:.1f} GiB; at most {MOST_BYTES / 2**30:g} are read",
-            hint="write a Parquet file instead",
-        )
-    rows = {len(array) if array.ndim else 0 for array in arrays.values()}
-    if len(rows) != 1 or 0 in rows:
-        raise InvalidInput(
-            f"{path}: its arrays have {', '.join(map(str, sorted(rows))) or 'no'} rows",
-            hint="give every array one entry a row",
-        )
-    return arrays
+    def pictures(self) -> Iterator[Picture]:
+        """See `Album.pictures`."""
+        row = 0
+        for piece in self.records.pieces((self.shown, *self.asked), PIECE):
+            cells = {name: self.records.cells(piece, name) for name in self.asked}
+            for place, file in enumerate(piece.column(self.shown).field("bytes")):
+                row += 1
+                name = f"{self.records.path}: the picture of row {row}"
+                if not file.is_valid or len(file.as_buffer()) > LARGEST:
+                    raise InvalidInput(
+                        f"{name} is not in the file, or larger than {LARGEST >> 20} MiB",
+                        hint="save the set with its pictures: a path to them is not followed",
+                    )
+                facts = {each: _text(column[place]) for each, column in cells.items()}
+                yield Picture(name, file.as_py(), facts)
 
 
-def as_cells(array: NDArray[Any]) -> Cells:
-    """A column (N,) of an npz as cells."""
-    if array.dtype.kind == "b":
-        return ["true" if each else "false" for each in array]
-    if array.dtype.kind == "U":
-        return [str(each) for each in array]
-    if array.dtype.kind in "iu" and _huge(array):
-        return [str(each) for each in array.tolist()]
-    numbers: NDArray[np.float64] = array.astype(np.float64)
-    return numbers
+def _text(cell: Any) -> str:
+    return cell if isinstance(cell, str) else as_text(float(cell))
 
 
-def _huge(array: NDArray[Any]) -> bool:
-    return bool(len(array) and max(abs(int(array.min())), abs(int(array.max()))) >= EXACT)
+def _is_picture(kind: Any) -> bool:
+    from pyarrow import types
+
+    if not types.is_struct(kind) or {kind.field(i).name for i in range(kind.num_fields)} != {"bytes", "path"}:
+        return False
+    content = kind.field("bytes").type
+    return bool(types.is_binary(content) or types.is_large_binary(content))
 
 
 def _require_pyarrow(path: Path) -> None:
     if find_spec("pyarrow") is None:
         raise InvalidInput(f"pyarrow is needed to read {path}", hint="pip install 'leakrange[data]'")
-
-
-def _columns(schema: Any) -> tuple[list[str], dict[str, str]]:
-    """The columns that can be read, and what the others hold."""
-    columns = list(zip(schema.names, schema.types, strict=True))
-    nested = {name: str(kind)[:80] for name, kind in columns if not _flat(kind)}
-    return [name for name, kind in columns if _flat(kind)], nested
 
 
 def _flat(kind: Any) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.folders import MOST_BYTES, squared
 from leakrange.data.importing.albums import Album
-from leakrange.data.importing.columnar import as_cells
+from leakrange.data.importing.arrays import as_cells
 from leakrange.data.importing.copies import near_copies, reduced
 from leakrange.data.importing.prepared import Prepared, divide, labelled
 from leakrange.data.importing.roles import ColumnUse, RoleColumn
@@ -41,7 +41,6 @@ def prepare_album(album: Album, use: ColumnUse, size: int, scratch: Path) -> Pre
         spool.fill(_noted(album, roles, labels))
     if album.labelled and use.target not in album.columns:
         roles[use.target] = labels
-    use.check([*([use.target] if album.labelled else ()), *album.columns])
     notes = (*album.notes, "of each picture the square in the middle is taken")
     return _prepared(album.kind, use, roles, spool.values(), spool.reductions(), notes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -51,9 +51,11 @@ class ColumnUse:
         person = () if self.person is None else (self.person,)
         return tuple(dict.fromkeys((*self.attributes, *person)))
 
-    def check(self, columns: Sequence[str]) -> None:
-        """Raise `InvalidInput` unless all of them are among a file's columns, each with one part."""
-        unknown = [name for name in (*self.roles, *self.without) if name not in columns]
+    def check(self, columns: Sequence[str], left_out: Collection[str] = ()) -> None:
+        """Raise `InvalidInput` unless all of them are among a file's columns, each with one part; what
+        samples leave out may be among those that are ``left_out`` in any case."""
+        unknown = [name for name in self.roles if name not in columns]
+        unknown += [name for name in self.without if name not in columns and name not in left_out]
         if unknown:
             raise InvalidInput(
                 f"there is no column {', '.join(map(repr, unknown))}",

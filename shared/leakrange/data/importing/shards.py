@@ -16,6 +16,7 @@ from typing import IO
 
 from leakrange.data.importing.albums import ENDINGS, LARGEST, Album, Picture
 from leakrange.data.importing.records import MOST_COLUMNS, as_text
+from leakrange.data.importing.roles import ColumnUse
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["TarAlbum", "tars_of"]
@@ -58,8 +59,8 @@ class TarAlbum(Album):
 
     kind = "WebDataset"
 
-    def __init__(self, tars: Sequence[Path]) -> None:
-        self.tars = tars
+    def __init__(self, tars: Sequence[Path], use: ColumnUse) -> None:
+        self.tars, self.use = tars, use
         self._columns: dict[str, None] = {}
 
     @property
@@ -76,6 +77,7 @@ class TarAlbum(Album):
                     for name, members in _samples(path, tar):
                         yield self._picture(f"{path}: sample {name!r}", tar, members)
                     _require_end(tar, file)
+        self.use.check([*([self.use.target] if CLASS in self.columns else []), *self.columns])
 
     def _picture(self, name: str, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Picture:
         shown = [ending for ending in members if f".{ending.rpartition('.')[2].lower()}" in ENDINGS]

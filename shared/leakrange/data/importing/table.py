@@ -31,7 +31,7 @@ def prepare_table(records: Records, use: ColumnUse, scratch: Path) -> Prepared:
 
     Raises `InvalidInput` for a file, or a use of its columns, that gives no data set; `StorageFull`.
     """
-    use.check(records.columns)
+    use.check(records.columns, records.left_out)
     plans, roles = _surveyed(records, use)
     inputs = [plan for plan in plans if plan.kind != "left out"]
     columns = _names(inputs)
@@ -80,7 +80,9 @@ def _surveyed(records: Records, use: ColumnUse) -> tuple[list[ColumnPlan], dict[
     plans = [survey.plan() for survey in surveys.values()]
     plans += [ColumnPlan(name, "left out", rule="as asked") for name in use.without]
     plans += [
-        ColumnPlan(name, "left out", rule=f"it holds {kind}") for name, kind in records.left_out.items()
+        ColumnPlan(name, "left out", rule=f"it holds {kind}")
+        for name, kind in records.left_out.items()
+        if name not in use.without
     ]
     return plans, roles
 
