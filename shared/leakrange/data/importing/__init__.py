@@ -15,6 +15,7 @@ from leakrange.data.importing.columnar import (
     ParquetRecords,
     SavedRecords,
 )
+from leakrange.data.importing.exported import HUB, exported_files
 from leakrange.data.importing.folder import FolderAlbum
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
 from leakrange.data.importing.pictures import prepare_album, prepare_array
@@ -42,11 +43,14 @@ def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run
     with staged() as scratch:
         prepared = _prepared(path, use, size, scratch)
         if not dry_run:
-            write_set(name, path.resolve().name, prepared, scratch)
+            source = str(path) if str(path).startswith(HUB) else path.resolve().name
+            write_set(name, source, prepared, scratch)
     return prepared
 
 
 def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
+    if str(path).startswith(HUB):
+        return _of_columns(ParquetRecords(path, exported_files(str(path))), use, size, scratch)
     if (path / SAVED).is_file():
         return _of_columns(SavedRecords(path), use, size, scratch)
     if (path / "dataset_dict.json").is_file():
