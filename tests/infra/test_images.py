@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.infra.test_pins import NAMES
 
@@ -50,7 +51,22 @@ def test_each_image_installs_its_partys_extra_and_no_more() -> None:
         "federation": ["federation"],
     }
     for party, extras in wanted.items():
-        assert re.findall(r"--extra (\S+)", recipes[party]) == extras, party
+        assert re.findall(r"(?<!\+)--extra (\S+)", recipes[party]) == extras, party
+
+
+def test_a_provider_reads_models_in_files_of_others_where_its_build_is_told_to() -> None:
+    """By the shell that builds the image: nothing more by default, and one extra more when asked."""
+    recipe = stages()["provider"]
+    assert re.search(r"(?m)^ARG MODEL_FILES=$", recipe)
+    [extras] = re.findall(r"pyproject.toml (--extra provider .*)$", recipe, re.MULTILINE)
+    for argument, wanted in (("", "--extra provider"), ("1", "--extra provider --extra model-files")):
+        shell = subprocess.run(
+            ["sh", "-c", f"echo {extras}"], env={"MODEL_FILES": argument}, capture_output=True, text=True
+        )
+        assert shell.stdout.strip() == wanted
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    for name in ("provider-honest", "provider-curious", "provider-vicious"):
+        assert compose[name]["build"]["args"]["MODEL_FILES"] == "${MODEL_FILES-}", name
 
 
 def test_images_take_nothing_whose_hash_is_another() -> None:
