@@ -22,7 +22,10 @@ MOST_CLASSES = 12
 
 def import_data(
     path: Annotated[
-        Path, typer.Argument(metavar="FILE|FOLDER", help="CSV, Parquet, npz, WebDataset tar, or a folder")
+        Path,
+        typer.Argument(
+            metavar="FILE|FOLDER|hf:NAME", help="CSV, Parquet, npz, tar, a folder, or a set of the hub"
+        ),
     ],
     name: Annotated[str, typer.Option("--name", help="what scenarios call it")],
     target: Annotated[
@@ -45,7 +48,7 @@ def import_data(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be imported")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a data set of a file or folder of your own, and show what became of it.
+    """Make a data set of a file or folder of your own, or of a set of the hub, and show what became of it.
 
     It is kept in the folder that LEAKRANGE_DATA names, and scenarios know it by its name.
     """

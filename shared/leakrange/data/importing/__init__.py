@@ -1,4 +1,4 @@
-"""Import of a user's own data: a CSV, Parquet or npz file, or a folder of pictures, becomes a data set.
+"""Import of a user's own data: a table, or pictures in a folder, in tars or in a column, becomes a data set.
 
 What is imported lies below LEAKRANGE_DATA and needs no code; `leakrange.data.sets.imported` reads it.
 """
@@ -31,8 +31,9 @@ SIZES = range(16, 513)
 
 
 def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run: bool = False) -> Prepared:
-    """Import a file, or a folder of pictures that are scaled to ``size`` pixels a side, as the data set
-    ``name``. With ``dry_run`` all is read and checked, and nothing is kept.
+    """Import a file, a folder, a span of tars or a set of the hub (``hf:owner/name``) as the data set
+    ``name``; pictures are scaled to ``size`` pixels a side. With ``dry_run`` all is read and checked, and
+    nothing is kept.
 
     Returns what was found. Raises `InvalidInput` or `DataUnavailable` for what gives no data set, `Conflict`
     for a name that is taken, `StorageFull`; nothing is left of the set then.
