@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from leakrange.wire.pictures import png
 from tests.data.tables import SCENARIO, customers, write_rows
 from tests.embedded import Done, leakrange
 
@@ -88,6 +92,34 @@ def test_mistakes_end_with_a_sentence(table: Path, arguments: list[str], code: i
     done = data(table, "import", str(table), "--name", "mine", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_span_of_tars_is_imported(tmp_path: Path) -> None:
+    draw = np.random.default_rng(2)
+    for number in range(2):
+        with tarfile.open(tmp_path / f"s-{number:02d}.tar", "w") as tar:
+            for key in range(15):
+                picture = draw.integers(0, 256, (20, 20, 3), dtype=np.uint8)
+                for name, content in ((f"{key}.png", png(picture)), (f"{key}.cls", b"%d" % (key % 2))):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+    source = str(tmp_path / "s-{00..01}.tar")
+    done = data(tmp_path / "x", "import", source, "--name", "mine", "--target", "kind", "--size", "20")
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "kind target 0 (16), 1 (14) a class for each number" in lines
+    assert "WebDataset: 30 of 30 rows kept, picture 20x20x3 each" in lines
+
+
+def test_a_set_of_the_hub_without_a_network_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    arguments = ["import", "hf:zoo/animals", "--name", "mine", "--target", "kind"]
+    environment = {"LEAKRANGE_DATA": str(tmp_path), "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    done = leakrange("data", *arguments, **environment)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "HF_HUB_OFFLINE forbids to fetch hf:zoo/animals" in done.stderr
+    assert "save_to_disk" in done.stderr
     assert "Traceback" not in done.stderr
 
 

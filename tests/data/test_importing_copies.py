@@ -78,7 +78,7 @@ def test_blocks_find_what_a_comparison_of_all_pairs_finds(
     noise = draw.normal(0, 1, (count, 16, 16, channels)) * draw.uniform(0.02, 0.3, (count, 1, 1, 1))
     pictures = (120 + shared + contrast * noise).clip(0, 255).astype(np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in (("ROWS", 3), ("COLUMNS", 7), ("PAIRS", 5)):
+        for name, size in (("ROWS", 3), ("COLUMNS", 7), ("PAIRS", 5), ("SLACK", 1e4)):
             patch.setattr(copies, name, size)
         grouped = groups(pictures)
     small = np.stack([reduced(each) for each in pictures]).astype(float)

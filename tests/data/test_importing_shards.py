@@ -149,6 +149,22 @@ def test_hostile_tars_get_a_sentence_and_leave_nothing(root: Path, case: str) ->
     assert not list((root / "data" / "imported").iterdir())
 
 
+def test_no_heading_of_a_member_is_read_that_is_larger_than_a_picture_may_be(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(root / "a.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in GOOD.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.pax_headers = (
+                len(content),
+                {"comment": "a" * 8000} if "0030.png" in name else {},
+            )
+            tar.addfile(member, io.BytesIO(content))
+    monkeypatch.setattr(shards, "LARGEST", 4096)
+    with pytest.raises(InvalidInput, match="8192 bytes are to be read at once"):
+        import_set(root / "a.tar", "shown", USE)
+
+
 def test_a_broken_picture_is_named(root: Path) -> None:
     files = {**GOOD, "part/0007.png": picture(7)[:300]}
     with pytest.raises(DataUnavailable, match="sample 'part/0007' is not a JPEG, PNG or WEBP"):

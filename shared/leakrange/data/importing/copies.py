@@ -48,6 +48,7 @@ def near_copies(reductions: NDArray[np.uint8]) -> NDArray[np.int64]:
         while len(rows):
             first, second = rows[:PAIRS], columns[:PAIRS]
             most = (NEAR * np.maximum(contrast[first], contrast[second])) ** 2
+            # Exactly, for the candidates' rounding is the machine's, and the split must be the same on all.
             near = (_apart(grey, first, second) <= most) & (_apart(colours, first, second) <= most)
             groups.join(first[near], second[near])
             other = groups.of[rows[PAIRS:]] != groups.of[columns[PAIRS:]]
