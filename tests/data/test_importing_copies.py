@@ -76,7 +76,9 @@ def test_blocks_find_what_a_comparison_of_all_pairs_finds(
     draw = np.random.default_rng(seed)
     shared = draw.normal(0, contrast, (1, 16, 16, channels))
     noise = draw.normal(0, 1, (count, 16, 16, channels)) * draw.uniform(0.02, 0.3, (count, 1, 1, 1))
-    pictures = (120 + shared + contrast * noise).clip(0, 255).astype(np.uint8)
+    # Of some pictures the colours differ, and the grey levels do not.
+    hue = draw.normal(0, contrast / 8, (count, 1, 1, 1)) * [[1, -0.51, 0], [0]][channels == 1]
+    pictures = (120 + shared + contrast * noise + hue).clip(0, 255).astype(np.uint8)
     with pytest.MonkeyPatch.context() as patch:
         for name, size in (("ROWS", 3), ("COLUMNS", 7), ("PAIRS", 5), ("SLACK", 1e4)):
             patch.setattr(copies, name, size)
