@@ -26,7 +26,7 @@ from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["HubSet", "cache_folder", "convert", "numbers"]
+__all__ = ["HubSet", "cache_folder", "convert", "numbers", "offline"]
 
 LAYOUT = layout_of(images=("uint8", 4), official="uint8")
 EACH_LABEL = ("int64", 1)
@@ -43,6 +43,11 @@ def cache_folder() -> Path:
     """Folder of downloaded sets, those of other sources as well."""
     root = os.environ.get("LEAKRANGE_CACHE")
     return Path(root) if root else Path.home() / ".cache" / "leakrange"
+
+
+def offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids downloads from the hub."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in OFFLINE
 
 
 class HubSet(GivenSet):
@@ -74,7 +79,7 @@ class HubSet(GivenSet):
             return None
         if find_spec("datasets") is None:
             return "it is downloaded with Hugging Face datasets: pip install 'leakrange[hub]'"
-        if os.environ.get("HF_HUB_OFFLINE", "").upper() in OFFLINE:
+        if offline():
             return (
                 f"it is not in {cls.cached().parent} and HF_HUB_OFFLINE forbids to download it; unset that, "
                 "or copy the file from a machine that has it"

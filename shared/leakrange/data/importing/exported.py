@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from leakrange.data.hub import cache_folder
+from leakrange.data.hub import cache_folder, offline
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
@@ -24,6 +24,10 @@ NAME = re.compile(r"hf:(?P<set>[\w.-]+/[\w.-]+)(:(?P<config>[^/:]+))?(/(?P<split
 EXPORT = "refs/convert/parquet"
 """The branch of a set that holds its export, as <config>/<split>/<number>.parquet."""
 ENDING = ".parquet"
+ELSEWHERE = (
+    "connect to the network; or save the set on a machine that is (datasets.load_dataset(...)"
+    ".save_to_disk(FOLDER)), copy the folder here, and import that"
+)
 
 
 def exported_files(name: str) -> list[Path]:
@@ -38,6 +42,8 @@ def exported_files(name: str) -> list[Path]:
         raise InvalidInput(f"{name[:80]!r} names no set of the hub", hint="write hf:owner/name:config/split")
     if find_spec("huggingface_hub") is None:
         raise InvalidInput(f"huggingface_hub is needed for {name}", hint="pip install 'leakrange[hub]'")
+    if offline():
+        raise DataUnavailable(f"HF_HUB_OFFLINE forbids to fetch {name}", hint=f"unset it, and {ELSEWHERE}")
     from huggingface_hub import HfApi, hf_hub_download
 
     endpoint, folder = os.environ.get("HF_ENDPOINT"), cache_folder() / "hub"
@@ -86,25 +92,17 @@ def _reachable(name: str) -> Iterator[None]:
     """Turn what the hub's client raises into `DataUnavailable`."""
     from huggingface_hub import errors
 
-    elsewhere = (
-        "connect to the network; or save the set on a machine that is (datasets.load_dataset(...)"
-        ".save_to_disk(FOLDER)), copy the folder here, and import that"
-    )
     try:
         yield
     except errors.RevisionNotFoundError as error:
         raise DataUnavailable(
-            f"the hub has no export to Parquet of {name}", hint="a set that runs code has none; " + elsewhere
+            f"the hub has no export to Parquet of {name}", hint=f"a set that runs code has none; {ELSEWHERE}"
         ) from error
     except errors.RepositoryNotFoundError as error:
         raise DataUnavailable(
             f"the hub has no set {name}, or does not show it to you",
             hint="check its name; for a set with conditions accept them on its page, and set HF_TOKEN",
         ) from error
-    except errors.OfflineModeIsEnabled as error:
-        raise DataUnavailable(
-            f"HF_HUB_OFFLINE forbids to fetch {name}", hint=f"unset it, and {elsewhere}"
-        ) from error
     except (OSError, ValueError, errors.HTTPError) as error:  # type: ignore[attr-defined]
         first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataUnavailable(f"{name} cannot be fetched from the hub: {first}", hint=elsewhere) from error
+        raise DataUnavailable(f"{name} cannot be fetched from the hub: {first}", hint=ELSEWHERE) from error
