@@ -8,14 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from leakrange.data.importing.arrays import ArrayRecords, arrays_of
-from leakrange.data.importing.columnar import (
-    SAVED,
-    ColumnAlbum,
-    ColumnarRecords,
-    ParquetRecords,
-    SavedRecords,
-)
+from leakrange.data.importing.columnar import SAVED, ColumnAlbum, ColumnarRecords, ParquetRecords
 from leakrange.data.importing.exported import HUB, exported_files
+from leakrange.data.importing.files import is_arrays, records_of
 from leakrange.data.importing.folder import FolderAlbum
 from leakrange.data.importing.keeping import free_name, remove_set, staged, write_set
 from leakrange.data.importing.pictures import prepare_album, prepare_array
@@ -52,31 +47,22 @@ def import_set(path: Path, name: str, use: ColumnUse, *, size: int = 64, dry_run
 def _prepared(path: Path, use: ColumnUse, size: int, scratch: Path) -> Prepared:
     if str(path).startswith(HUB):
         return _of_columns(ParquetRecords(path, exported_files(str(path))), use, size, scratch)
-    if (path / SAVED).is_file():
-        return _of_columns(SavedRecords(path), use, size, scratch)
     if (path / "dataset_dict.json").is_file():
         raise InvalidInput(
             f"{path} holds several parts of a data set", hint=f"import one, such as {path}/train"
         )
     if tars := tars_of(path):
         return prepare_album(TarAlbum(tars, use), use, size, scratch)
-    if path.is_dir():
+    if path.is_dir() and not (path / SAVED).is_file():
         return prepare_album(FolderAlbum(path, use, size), use, size, scratch)
-    if not path.is_file():
+    if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
-    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if ending in ("csv", "tsv", "txt"):
-        return prepare_table(CsvRecords(path), use, scratch)
-    if ending in ("parquet", "pq"):
-        return _of_columns(ParquetRecords(path), use, size, scratch)
-    if ending in ("tar", "tgz"):
-        raise InvalidInput(f"{path.name} is compressed", hint="gunzip it first: pictures hardly shrink")
-    if ending == "npz":
+    if is_arrays(path):
         return _of_arrays(path, use, scratch)
-    raise InvalidInput(
-        f"{path.name} has an ending that says nothing of its form",
-        hint="name it *.csv, *.csv.gz, *.parquet, *.npz or *.tar, or give a folder of pictures",
-    )
+    records = records_of(path)
+    if isinstance(records, ColumnarRecords):
+        return _of_columns(records, use, size, scratch)
+    return prepare_table(records, use, scratch)
 
 
 def _of_columns(records: ColumnarRecords, use: ColumnUse, size: int, scratch: Path) -> Prepared:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.data.importing.columnar import SAVED, ArrayRecords, ParquetRecords, SavedRecords, arrays_of
+from leakrange.data.importing.arrays import ArrayRecords, arrays_of
+from leakrange.data.importing.columnar import SAVED, ParquetRecords, SavedRecords
 from leakrange.data.importing.records import CsvRecords, Records
 from leakrange.wire.errors import InvalidInput
 
@@ -27,9 +28,11 @@ def records_of(path: Path) -> Records:
         return ParquetRecords(path)
     if ending == "npz":
         return ArrayRecords(path, arrays_of(path))
+    if ending in ("tar", "tgz"):
+        raise InvalidInput(f"{path.name} is compressed", hint="gunzip it first: pictures hardly shrink")
     raise InvalidInput(
         f"{path.name} has an ending that says nothing of its form",
-        hint="name it *.csv, *.csv.gz, *.parquet or *.npz, or give a folder of pictures",
+        hint="name it *.csv, *.csv.gz, *.parquet, *.npz or *.tar, or give a folder of pictures",
     )
 
 
