@@ -53,8 +53,7 @@ def planned(*given: Any, **changes: Any) -> Plan:
 def mistake(*given: Any, **changes: Any) -> str:
     with pytest.raises(InvalidScenario) as caught:
         parse(text(*given, **changes))
-    [only] = caught.value.mistakes
-    return str(only["message"])
+    return str(caught.value.mistakes[0]["message"])
 
 
 def test_nothing_is_trained_and_each_answer_is_asked_once_for_all_seeds() -> None:
@@ -97,3 +96,12 @@ def test_mistakes_name_what_does_not_fit() -> None:
     provider = {"behaviour": "remote", "target": "y", "release": "logits", "endpoint": ENDPOINT}
     assert "the card of its endpoint releases softmax" in mistake(providers={"risk": provider})
     assert "endpoint" in mistake(providers={"risk": {"behaviour": "remote", "target": "y"}})
+
+
+def test_membership_wants_to_know_on_whom_the_model_was_trained() -> None:
+    loss = {"loss": {"kind": "loss-threshold"}}
+    data = {"name": "quadrants", "count": 1000, "subset": {"pool": 300}}
+    asked = {"data": data, "attacks": loss, "budgets": [300]}
+    assert "whoever serves 'risk' trained it: 'members' names" in mistake(**asked)
+    data["subset"] = {"pool": 300, "members": "s"}
+    assert "'s' has the classes below, above, and not no and yes" in mistake(**asked)

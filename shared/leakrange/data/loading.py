@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts, learnt_by_the_public
+from leakrange.data.known_members import UNUSED, members_apart
 from leakrange.data.samples import POOL, POPULATION, Labelled, Samples
 from leakrange.data.splits import (
     HELD_OUT,
+    TRAIN,
     connected,
     draw_members,
     draw_pool,
@@ -48,7 +50,8 @@ def load(spec: DataSpec) -> Samples:
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random samples of every
     split. Splits never cut a group of near-copies, nor people that the set leaves undivided; see
     `leakrange.data.splits.partition`. With a ``subset`` only its pool is left of the training samples: its
-    members are trained on, the others held out. With a ``crowd`` the set has the parts of
+    members are trained on, the others held out. Where the subset's members are known, all splits are those of
+    `leakrange.data.known_members.members_apart`. With a ``crowd`` the set has the parts of
     `leakrange.data.crowd.crowd_parts` as well.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a given set, a ``size`` for a set that has but
@@ -70,7 +73,7 @@ def load_labels(spec: DataSpec) -> Labelled:
     _check(entry, outline)
     labelled, _ = _cut(entry, outline, spec)
     if spec.subset is not None:
-        labelled, _ = _pooled(labelled, spec.subset, spec.seed)
+        labelled, _ = _pooled(labelled, spec, spec.subset)
     if spec.crowd is not None:
         labelled = replace(labelled, parts=crowd_parts(labelled, spec.crowd, spec.seed))
         if spec.crowd.learners == "public":
@@ -121,7 +124,7 @@ def _load(spec: DataSpec, _set: type[DataSet], _data_root: str, _cache_root: str
     if spec.subset is not None:
         # All subsets of a set are cut from the cached one, which is read and resized once.
         whole = _load(spec.model_copy(update={"subset": None}), _set, _data_root, _cache_root)
-        return _subset(whole, spec.subset, spec.seed)
+        return _subset(whole, spec, spec.subset)
     entry = _readable(spec)
     content = entry.read(spec)
     _check(entry, content)
@@ -171,23 +174,29 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
     )
 
 
-def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
+def _pooled(whole: Labelled, spec: DataSpec, subset: Subset) -> tuple[Labelled, NDArray[np.intp]]:
     """``whole`` with the subset's pool in place of its training samples, and the indices of the samples that
     are left. The pool's members are training samples, its others held out; the auxiliary samples in random
     order are its `POPULATION`."""
-    keep = draw_pool(whole.split, whole.group, subset.pool, seed)
-    cut = _chosen(whole, keep)
-    pool = cut.where(POOL)
-    members = draw_members(cut.group[pool], subset.share, subset.seed, rest=subset.rest)
-    cut.split[pool[~members]] = HELD_OUT
+    if subset.members is None:
+        keep = draw_pool(whole.split, whole.group, subset.pool, spec.seed)
+        cut = _chosen(whole, keep)
+    else:
+        apart = members_apart(whole, spec, subset)
+        keep = np.flatnonzero(apart != UNUSED)
+        cut = replace(_chosen(whole, keep), split=apart[keep])
+    if subset.members is None or subset.drawn:
+        pool = cut.where(POOL)
+        drawn = draw_members(cut.group[pool], subset.share, subset.seed, rest=subset.rest)
+        cut.split[pool] = np.where(drawn, TRAIN, HELD_OUT)
     auxiliary = cut.where("auxiliary")
-    drawn = auxiliary[shuffled(stream(seed, POPULATION), len(auxiliary))]
-    _freeze(drawn)
-    return replace(cut, parts={POPULATION: drawn}), keep
+    population = auxiliary[shuffled(stream(spec.seed, POPULATION), len(auxiliary))]
+    _freeze(population)
+    return replace(cut, parts={POPULATION: population}), keep
 
 
-def _subset(whole: Samples, subset: Subset, seed: int) -> Samples:
-    cut, keep = _pooled(whole, subset, seed)
+def _subset(whole: Samples, spec: DataSpec, subset: Subset) -> Samples:
+    cut, keep = _pooled(whole, spec, subset)
     return _valued(cut, whole.values[keep], whole.spec, whole.notes)
 
 

@@ -10,12 +10,15 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = [
     "TEST_SHARE",
+    "by_groups",
     "connected",
     "draw_members",
     "draw_pool",
     "first_of_each",
     "partition",
+    "share_of",
     "shuffled",
+    "shuffled_groups",
     "stream",
     "whole_groups",
 ]
@@ -91,15 +94,15 @@ def partition(
     rng = stream(seed, "split")
     if official is None:
         split = np.full(len(group), TRAIN, dtype=np.uint8)
-        split[_share(group, shuffled_groups(group, rng), TEST_SHARE)] = TEST
+        split[share_of(group, shuffled_groups(group, rng), TEST_SHARE)] = TEST
     else:
         split = whole_groups(official, group)
         if (split == VALIDATION).any():
             validation = 0.0
     pool = np.flatnonzero(split == TRAIN)
     order = shuffled_groups(group[pool], rng)
-    split[pool[_share(group[pool], order, validation)]] = VALIDATION
-    split[pool[_share(group[pool], order[::-1], auxiliary)]] = AUXILIARY
+    split[pool[share_of(group[pool], order, validation)]] = VALIDATION
+    split[pool[share_of(group[pool], order[::-1], auxiliary)]] = AUXILIARY
     if len(group) and not (split == TRAIN).any():
         raise InvalidInput(
             "the split leaves no training samples", hint="lower the shares, or take more samples"
@@ -113,7 +116,7 @@ def shuffled_groups(group: NDArray[np.int64], rng: np.random.Generator) -> NDArr
     return distinct[shuffled(rng, len(distinct))]
 
 
-def _share(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+def share_of(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
     """Mask of the samples of the first groups of ``order`` that together make up ``share`` of all samples."""
     distinct, index, size = np.unique(group, return_inverse=True, return_counts=True)
     rank = np.searchsorted(distinct, order)
@@ -146,12 +149,19 @@ def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, see
             f"a pool of {pool} samples cannot be drawn from {len(training)} training samples",
             hint="draw a smaller pool, or raise 'limit'",
         )
-    order = shuffled_groups(group[training], stream(seed, "pool"))
+    chosen = by_groups(training, group, stream(seed, "pool"))[:pool]
+    return np.sort(np.concatenate([chosen, np.flatnonzero(split != TRAIN)]))
+
+
+def by_groups(
+    samples: NDArray[np.int64], group: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """These indices of samples, group by group in random order."""
+    order = shuffled_groups(group[samples], rng)
     rank = np.empty(len(order), dtype=np.int64)
     rank[np.argsort(order, kind="stable")] = np.arange(len(order))
-    turn = rank[np.searchsorted(np.sort(order), group[training])]
-    chosen = training[np.argsort(turn, kind="stable")[:pool]]
-    return np.sort(np.concatenate([chosen, np.flatnonzero(split != TRAIN)]))
+    turn = rank[np.searchsorted(np.sort(order), group[samples])]
+    return samples[np.argsort(turn, kind="stable")]
 
 
 def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: bool) -> NDArray[np.bool_]:
@@ -160,7 +170,7 @@ def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: boo
 
     Raises `InvalidInput` where all are members, or none.
     """
-    drawn = _share(group, shuffled_groups(group, stream(seed, "members")), share)
+    drawn = share_of(group, shuffled_groups(group, stream(seed, "members")), share)
     if drawn.all() or not drawn.any():
         raise InvalidInput(
             f"a share of {share:g} of {len(group)} samples in {len(np.unique(group))} groups of near-copies "

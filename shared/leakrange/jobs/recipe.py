@@ -21,16 +21,36 @@ class Subset(Strict):
     ``pool`` samples are drawn by the seed of the `DataSpec`, so all subsets of one specification share a
     pool. ``seed`` draws ``share`` of the pool as members. With ``rest`` the other samples are the members:
     of two subsets that differ only in ``rest``, each sample of the pool is a member of exactly one.
+
+    A model that somebody else trained has members already. ``members`` names the attribute, with the classes
+    "no" and "yes", that says who they are: ``share`` of the pool are such, and the others come from the rest
+    of the set, as do all further splits. ``drawn`` draws members by the seed all the same, from that pool:
+    for an attacker's own models, and for whoever must not know the members.
     """
 
     pool: Annotated[int, Field(ge=20, le=1_000_000)]
     share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rest: bool = False
+    members: Annotated[str | None, Field(min_length=1, exclude_if=lambda name: name is None)] = None
+    drawn: Annotated[bool, Field(exclude_if=lambda drawn: not drawn)] = False
+    # What was stored before there were these two fields keeps its name: they are left out where unused.
+
+    @model_validator(mode="after")
+    def _drawn_from_known(self) -> Self:
+        if self.drawn and self.members is None:
+            raise ValueError("'drawn' is for a pool of known 'members': all others are drawn anyway")
+        return self
 
     def redrawn(self, *what: str | int, rest: bool = False) -> Subset:
         """Return the same pool and share with other members, chosen by ``what``."""
-        return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), "rest": rest})
+        seed = int(digest([self.seed, *what])[:12], 16)
+        return self.model_copy(update={"seed": seed, "rest": rest, "drawn": self.members is not None})
+
+    def of_everyone(self) -> Subset:
+        """Return the same pool without the model's own draw of members: with the first subset's seed."""
+        everyone = {"seed": 0, "rest": False, "drawn": self.members is not None}
+        return self.model_copy(update=everyone)
 
 
 class Crowd(Strict):
@@ -92,7 +112,7 @@ class DataSpec(Strict):
         seed."""
         if self.subset is None:
             return self
-        return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
+        return self.model_copy(update={"subset": self.subset.of_everyone()})
 
 
 class NetSpec(Strict):

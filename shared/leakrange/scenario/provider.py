@@ -65,10 +65,10 @@ class SoundProvider(Offer):
         return bool(self.behaviour.reconstructs)
 
     def recipe(self, seed: int) -> TrainingRecipe:
-        """Return the recipe of its model under one seed. Each seed draws its own members of a pool, or of
-        cast people."""
+        """Return the recipe of its model under one seed. Each seed draws its own members of a pool, unless
+        these are known, or of cast people."""
         data = self.data
-        if data.subset is not None:
+        if data.subset is not None and data.subset.members is None:
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
         if data.crowd is not None:
             data = data.model_copy(update={"seed": data.seed + seed})

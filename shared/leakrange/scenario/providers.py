@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets, names
 from leakrange.data.crowd import CAST
+from leakrange.data.known_members import unknown_members
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
@@ -52,6 +53,12 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
             entry.sized(spec.size)
         except InvalidInput as error:
             mistakes.add((*draft.data_path(label), "size"), error.detail, key=True)
+        if spec.subset is not None and spec.subset.members is not None:
+            reason = unknown_members(entry.attributes, spec.subset.members)
+            tell = [name for name in entry.attributes if unknown_members(entry.attributes, name) is None]
+            if reason is not None:
+                path = (*draft.data_path(label), "subset", "members")
+                mistakes.add(path, reason, allowed=tell, given=spec.subset.members)
         if spec.crowd is not None and not set(entry.attributes) >= CAST:
             message = f"{spec.name!r} has no cast people to make a crowd of"
             cast = [name for name, each in datasets.items() if set(each.attributes) >= CAST]
@@ -296,6 +303,13 @@ class _Check:
         good = True
         if reason := behaviour.misfit(parameters, self.entries[label].sample(spec)):
             self.mistakes.add((*self.path, "endpoint", "card", "input"), reason, at=self.path, key=True)
+            good = False
+        if not behaviour.trains and spec.subset is not None and spec.subset.members is None:
+            message = (
+                f"whoever serves {self.name!r} trained it: 'members' names the attribute that tells on whom"
+                " ('leakrange data import --member' makes one)"
+            )
+            self.mistakes.add((*self.draft.data_path(label), "subset"), message, key=True)
             good = False
         if not behaviour.trains and self.client is not None:
             chain = DefenceChain.parse(self.client.defence, outputs_at="device")

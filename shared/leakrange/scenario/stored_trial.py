@@ -14,7 +14,7 @@ from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Fitted, Shown, Trial, Uploaded
-from leakrange.data import names
+from leakrange.data import load_labels, names
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.samples import Span, Split
 from leakrange.jobs.steps.fit import FitJob, given_evidence
@@ -98,11 +98,23 @@ class StoredTrial(Trial):
         return self._releases(self.answered(role))
 
     def members(self, pool: int) -> NDArray[np.bool_]:
-        """Return which of the ``pool`` samples the model, or a student's teacher, was trained on."""
-        return trained_on(self._record(), pool)
+        """Return which of the ``pool`` samples the model, or a student's teacher, was trained on. Of a model
+        that somebody else trained its data says it."""
+        if self.model.remote is None:
+            return trained_on(self._record(), pool)
+        members = load_labels(self.model.recipe.data).members()
+        if len(members) != pool:
+            raise LeakrangeError(
+                f"the data has a pool of {len(members)} samples, and {pool} were asked about",
+                hint="was it imported again meanwhile? Run the scenario again",
+            )
+        return members
 
     def trained(self, split: Split) -> Mapping[str, float]:
-        """The figures of the training of the model, or of a student's teacher, on a split."""
+        """The figures of the training of the model, or of a student's teacher, on a split; none of a model
+        that somebody else trained."""
+        if self.model.remote is not None:
+            return {}
         figures: Mapping[str, float] = self._record()["figures"].get(split, {})
         return figures
 
