@@ -105,3 +105,46 @@ def test_membership_wants_to_know_on_whom_the_model_was_trained() -> None:
     assert "whoever serves 'risk' trained it: 'members' names" in mistake(**asked)
     data["subset"] = {"pool": 300, "members": "s"}
     assert "'s' has the classes below, above, and not no and yes" in mistake(**asked)
+
+
+FACES: dict[str, Any] = {
+    "name": "synthpeople",
+    "size": 32,
+    "count": 4096,
+    "auxiliary": 0,
+    "crowd": {"people": 20, "images": 6, "public": 20, "students": 2, "enrolled": 2, "held": 1},
+}
+COMPARES = {
+    "card": {
+        "input": {"encoding": "picture", "shape": [32, 32, 3]},
+        "release": "score",
+        "service": "verification",
+    }
+}
+
+
+def of_faces(endpoint: dict[str, Any], **provider: Any) -> dict[str, Any]:
+    served = {"behaviour": "remote", "target": "identity", "endpoint": ENDPOINT | endpoint, **provider}
+    attacks = {"classes": {"kind": "class-based", "known": 5, "pairs": 6}}
+    return {"data": FACES, "providers": {"gate": served}, "attacks": attacks, "budgets": [240]}
+
+
+def test_a_service_of_somebody_else_is_what_its_card_says() -> None:
+    plan = planned(**of_faces(COMPARES))
+    models = plan.models
+    assert {(each.endpoint, each.release) for each in models} == {("verification", "score")}
+    assert len({each.artifact for each in models}) == 1  # both seeds ask about the same people
+    assert {each.recipe.data.seed for each in models} == {0}
+    [vectors, _] = planned(
+        **of_faces({"card": COMPARES["card"] | {"release": "features", "service": "features", "features": 9}})
+    ).models
+    assert (vectors.endpoint, vectors.release) == ("features", "features")
+
+
+def test_a_service_that_the_card_does_not_know_is_told() -> None:
+    other = of_faces(COMPARES, service="features")
+    assert "the card of its endpoint says that it is a verification service" in mistake(**other)
+    nobody = {name: value for name, value in FACES.items() if name != "crowd"}
+    assert "no 'crowd'" in mistake(**of_faces(COMPARES) | {"data": nobody})
+    lacking = of_faces({"card": COMPARES["card"] | {"service": None}})
+    assert "write 'service: verification'" in mistake(**lacking)

@@ -66,11 +66,11 @@ class SoundProvider(Offer):
 
     def recipe(self, seed: int) -> TrainingRecipe:
         """Return the recipe of its model under one seed. Each seed draws its own members of a pool, unless
-        these are known, or of cast people."""
+        these are known, or of cast people, unless somebody else trained it on them."""
         data = self.data
         if data.subset is not None and data.subset.members is None:
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
-        if data.crowd is not None:
+        if data.crowd is not None and self.behaviour.trains:
             data = data.model_copy(update={"seed": data.seed + seed})
         return TrainingRecipe(
             data=data,

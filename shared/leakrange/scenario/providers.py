@@ -115,7 +115,8 @@ class _Check:
         if key is None:
             return None
         behaviour = registered.behaviours()[key]
-        release = self._release(key, behaviour)
+        service = self._service(behaviour)
+        release = self._release(key, behaviour, service)
         parameters = self._parameters(behaviour, release) if self._takes(key, behaviour) else None
         attributes = dict(self.entries[label].attributes) if label in self.entries else None
         named = self._attributes(attributes) if attributes is not None else False
@@ -126,7 +127,7 @@ class _Check:
             return None
         if not self._takes_samples(behaviour, parameters, label, spec):
             return None
-        if not self._serves(behaviour, parameters, spec):
+        if not self._serves(behaviour, parameters, spec, service):
             return None
         return SoundProvider(
             name=self.name,
@@ -141,7 +142,7 @@ class _Check:
             hides=behaviour.sensitive(parameters) or self.spec.sensitive,
             net=net,
             schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
-            service=self.spec.service,
+            service=service,
         )
 
     def _label(self) -> str | None:
@@ -182,12 +183,28 @@ class _Check:
             return f"{family}/{method}"
         return None
 
-    def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
+    def _service(self, behaviour: Any) -> ServiceSpec | None:
+        """Return the service that stands before the model: of a remote one, what its card says."""
+        given = self.spec.service
+        if behaviour.trains:
+            return given
+        try:
+            parameters = parameters_of(behaviour, self.spec, None)
+        except ValidationError:  # told with the other parameters
+            return given
+        declared: ServiceSpec | None = behaviour.service(parameters)
+        if given is not None and (declared is None or given.kind != declared.kind):
+            kind = "no service" if declared is None else f"a {declared.kind} service"
+            message = f"the card of its endpoint says that it is {kind}"
+            self.mistakes.add((*self.path, "service"), message, key=True)
+        return declared
+
+    def _release(self, key: str, behaviour: Any, service: ServiceSpec | None) -> ReleaseKind | None:
         """Return the release that users send: the provider's, else the one that they upload, else the
         behaviour's first. Any provider takes samples and runs its model on them. A service has only one
         release."""
-        if self.spec.service is not None:
-            return self._answer(self.spec.service)
+        if service is not None:
+            return self._answer(service)
         allowed = (*behaviour.releases, "sample")
         if not behaviour.trains:
             return self._declared()
@@ -229,11 +246,17 @@ class _Check:
             return None
         return service.release
 
-    def _serves(self, behaviour: Any, parameters: BaseModel, data: DataSpec) -> bool:
-        """Whether the service that the provider names, if any, can stand before such a model."""
-        if self.spec.service is None:
+    def _serves(
+        self, behaviour: Any, parameters: BaseModel, data: DataSpec, service: ServiceSpec | None
+    ) -> bool:
+        """Whether the ``service``, if there is one, can stand before such a model."""
+        if service is None:
             return True
         path: Path = (*self.path, "service")
+        if not behaviour.trains and service.kind == "recognition":
+            message = "nobody can teach a recognition of somebody else the people of this data"
+            self.mistakes.add(path, message, at=self.path, key=True)
+            return False
         if behaviour.sensitive(parameters) is not None or behaviour.reconstructs:
             message = (
                 "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
@@ -245,7 +268,7 @@ class _Check:
             return False
         if data.crowd is None:
             message = "the data has no 'crowd': nobody is there to ask the service"
-            self.mistakes.add(path, message, key=True)
+            self.mistakes.add(path, message, at=path if self.spec.service else self.path, key=True)
             return False
         return True
 

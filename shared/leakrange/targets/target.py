@@ -19,7 +19,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_v
 
 from leakrange.strict import Strict
 from leakrange.wire.digests import digest
-from leakrange.wire.endpoints import endpoint_of
+from leakrange.wire.endpoints import ServiceSpec, endpoint_of, released_by
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.samples import SampleSpec, encodings
@@ -159,7 +159,18 @@ class TargetCard(Strict):
             raise ValueError("each class is named once")
         if self.release == "features" and self.features == 0:
             raise ValueError("a release of features wants 'features': the length of a vector")
+        if self.release not in (given := released_by(self.service or "classifier")):
+            kind = self.service or "classifier"
+            hint = "; write 'service: verification'" if self.release == "score" else ""
+            raise ValueError(f"a {kind} releases {' or '.join(given)}, not {self.release}{hint}")
         return self
+
+    @property
+    def asked_about_people(self) -> ServiceSpec | None:
+        """The service before it, to which nobody uploads anything; None where there is none."""
+        if self.service is None or self.service == "classifier":
+            return None
+        return ServiceSpec(kind=self.service, normalised=False, distance=self.distance)
 
     @property
     def width(self) -> int:
@@ -353,6 +364,9 @@ class RemoteTarget(Strict):
     owner: Annotated[str, Field(min_length=3, max_length=200)]
     authorised: Annotated[str, Field(min_length=3, max_length=500)] | None = None
     card: TargetCard
+    probe: Annotated[tuple[float, ...], Field(max_length=10_000)] | None = None
+    """The numbers of the one sample by which it is tried; zeros if there are none. Some models refuse zeros:
+    nobody is born so young."""
     preset: str | None = None
     url: Url | None = None
     model: Annotated[str, Field(max_length=200, pattern=r"^[\w.:@/-]+$")] | None = None
@@ -403,6 +417,9 @@ class RemoteTarget(Strict):
                 f"{far[0]} is not this machine: 'authorised' says who allowed the test, and until when"
             )
         TargetStep._no_secret(self.headers)
+        numbers = math.prod(self.card.input.spec.shape)
+        if self.probe is not None and (len(self.probe) != numbers or not all(map(math.isfinite, self.probe))):
+            raise ValueError(f"'probe' is one sample: {numbers} numbers")
         known = PLACEHOLDERS
         for step in self.steps:
             if strange := sorted(step.placeholders - known):

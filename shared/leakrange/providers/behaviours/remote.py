@@ -9,6 +9,7 @@ from leakrange.data.samples import Attribute, names
 from leakrange.providers.behaviour import RELEASES, Behaviour, BehaviourParameters, Judgement, Release
 from leakrange.providers.behaviours import behaviours
 from leakrange.targets.target import RemoteTarget
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -42,6 +43,11 @@ class Remote(Behaviour):
     def release(cls, parameters: RemoteParameters) -> Any:
         """The release that the target's card declares."""
         return parameters.endpoint.card.release
+
+    @classmethod
+    def service(cls, parameters: RemoteParameters) -> ServiceSpec | None:
+        """The service that the target's card declares; None where it is a classifier."""
+        return parameters.endpoint.card.asked_about_people
 
     @classmethod
     def check(cls, parameters: RemoteParameters, attributes: Mapping[str, Attribute]) -> None:
