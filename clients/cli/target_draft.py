@@ -16,12 +16,18 @@ from leakrange.clients.cli.target_requests import Exchange, converse
 from leakrange.targets.answer_guess import AnswerGuess, guess_answer, guess_values
 from leakrange.targets.curl import read_curl
 from leakrange.targets.dialogue import TargetCall, TargetReply, dialogue, probe_of
+from leakrange.targets.openapi_document import chosen_operation, read_openapi
+from leakrange.targets.openapi_example import example_request
+from leakrange.targets.pasted_secrets import variable_of
 from leakrange.targets.request_guess import guess_request
 from leakrange.targets.target import RemoteTarget, presets, target_of
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH, tensor_answer
 
-__all__ = ["TargetDraft", "of_curl", "of_open_inference", "of_preset"]
+__all__ = ["TargetDraft", "of_curl", "of_open_inference", "of_openapi", "of_preset"]
+
+MOST_WRITTEN = 100
+"""Numbers of a sample that is written into a file."""
 
 
 @dataclass
@@ -34,6 +40,8 @@ class TargetDraft:
     sample: NDArray[Any] | None = None
     many: bool = True
     secrets: dict[str, str] = field(default_factory=dict)
+    labels: tuple[str, ...] | None = None
+    """The classes that a document names, if it does."""
     doubts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
 
@@ -72,6 +80,8 @@ class TargetDraft:
 
     def complete(self, guess: AnswerGuess, classes: list[str] | None) -> None:
         """Write what was guessed into the content; ``classes`` are those that the user named, if any."""
+        if classes is None and self.labels and set(guess.classes or ()) <= {*self.labels, "another"}:
+            classes = list(self.labels) if len(self.labels) >= guess.count else None
         names = list(classes or guess.classes or map(str, range(guess.count)))
         card: dict[str, Any] = {"input": self.input}
         if guess.release == "features":
@@ -113,7 +123,47 @@ def of_curl(
     guess = guess_request(read_curl(command, read_file), str(base["name"]), read_file)
     doubts = {} if looks else guess.doubts
     given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
-    return TargetDraft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts)
+    return TargetDraft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts=doubts)
+
+
+def of_openapi(
+    document: str,
+    operation: str | None,
+    url: str | None,
+    base: dict[str, Any],
+    looks: dict[str, Any] | None,
+    filled: Mapping[str, str],
+    read_file: Callable[[Path], bytes],
+    heard: Callable[[Exchange], None],
+) -> TargetDraft:
+    """The draft of an operation in an OpenAPI document, which is a file or stands at an address. ``filled``
+    are values for what stands in the operation's address. Raises `InvalidInput` for what of it cannot be
+    used, and `CliError` where nothing can be fetched."""
+    name = str(base["name"])
+    content = fetched(document, base, heard) if "://" in document else read_file(Path(document))
+    found = read_openapi(content, document)
+    chosen = chosen_operation(found, operation)
+    variable = variable_of(name)
+    example = example_request(found, chosen, url=url, variable=variable, looks=looks, filled=filled)
+    guess = guess_request(example.request, name, example.read_file)
+    doubts = guess.doubts if looks is None else {}
+    given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
+    if guess.sample.size <= MOST_WRITTEN:
+        given["probe"] = guess.sample.ravel().tolist()
+    return TargetDraft(
+        given, looks or guess.input, guess.sample, guess.many, labels=example.labels, doubts=doubts
+    )
+
+
+def fetched(address: str, base: dict[str, Any], heard: Callable[[Exchange], None]) -> bytes:
+    """What stands at an address, asked under the authorisation of the target that is being made."""
+    stand_in = of_preset("kserve-v1", address, "-", base, {"encoding": "vector", "shape": [1]})
+
+    def first() -> Any:
+        return (yield TargetCall("GET", address, {}, None))
+
+    reply: TargetReply = converse(stand_in.question(), first(), heard, {})
+    return reply.body
 
 
 def of_preset(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.targets import template
-from leakrange.targets.dialogue import Refused, TargetCall, TargetReply, dialogue, with_secrets
+from leakrange.targets.dialogue import Refused, TargetCall, TargetReply, dialogue, probe_of, with_secrets
 from leakrange.targets.target import PLACEHOLDERS, RemoteTarget, presets, read_target
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH
@@ -75,6 +75,21 @@ def sent(call: TargetCall) -> Any:
 
 
 # --- the file ---------------------------------------------------------------------------------------------
+
+
+def test_a_probe_is_one_sample_and_no_part_of_what_decides_the_answers() -> None:
+    plain = target(preset="mlflow-inputs")
+    tried = target(preset="mlflow-inputs", probe=[41, 8, 0.5, 3])
+    np.testing.assert_array_equal(probe_of(tried), np.array([[41, 8, 0.5, 3]], np.float32))
+    np.testing.assert_array_equal(probe_of(plain), np.zeros((1, 4), np.float32))
+    assert tried.digest() == plain.digest()
+    assert "'probe' is one sample: 4 numbers" in mistake(preset="mlflow-inputs", probe=[1, 2])
+    assert "4 numbers" in mistake(preset="mlflow-inputs", probe=[1, 2, 3, math.nan])
+    pictures = card(
+        input={"encoding": "picture", "shape": [2, 1, 1]}, release="score", service="verification"
+    )
+    pair = probe_of(target(preset="mlflow-inputs", card=pictures, probe=[9, 200]))
+    assert (pair.tolist(), pair.dtype) == ([[[[[9]], [[200]]]] * 2], np.uint8)
 
 
 def test_an_address_elsewhere_wants_to_know_who_allowed_the_test() -> None:

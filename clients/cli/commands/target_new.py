@@ -1,9 +1,11 @@
-"""``target new``: makes a target's file from a pasted curl command, an Open Inference address or a preset."""
+"""``target new``: makes a target's file from a pasted curl command, an OpenAPI document, an Open Inference
+address or a preset."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,11 +35,20 @@ def new(
     open_inference: Annotated[
         str | None, typer.Option(metavar="URL", help="a server of the Open Inference Protocol; with --model")
     ] = None,
+    openapi: Annotated[
+        str | None, typer.Option(metavar="FILE|URL", help="an OpenAPI document, such as /openapi.json")
+    ] = None,
+    operation: Annotated[
+        str | None, typer.Option(metavar="'POST /score'", help="of the OpenAPI document")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="a protocol: see the guide; with --url")] = None,
-    url: Annotated[str | None, typer.Option(help="the server's address, for a preset")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="the server's address, for a preset or an OpenAPI document")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="the model's name at its server")] = None,
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an option of the preset (repeatable)")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="of the preset, or a part of the operation's address"),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="the target's name (default: the model's, or the file's)")
@@ -68,11 +79,9 @@ def new(
         )
     base: dict[str, Any] = {"name": plain, "owner": owner or "somebody"}
     base |= {"authorised": authorised} if authorised else {}
-    looks = _looks(columns, shape)
-    if sum(source is not None for source in (curl, open_inference, preset)) > 1:
-        raise CliError("name one source: --curl, --open-inference or --preset", code=Exit.USAGE)
+    sources = _Sources(curl, open_inference, openapi, operation, preset, url, model)
     try:
-        draft = _draft(curl, open_inference, preset, url, model, base, looks, settings_of(option or []))
+        draft = _draft(sources, base, _looks(columns, shape), settings_of(option or []))
         if owner is None:
             draft.doubts["owner"] = "who runs this model, and can be asked?"
         _finish(draft, path, None if classes is None else classes.split(",")[:MOST_CLASSES], yes=yes)
@@ -83,33 +92,50 @@ def new(
         raise CliError(error.detail, code=Exit.USAGE, hint=hint) from error
 
 
+@dataclass(frozen=True)
+class _Sources:
+    """What the user has of the target: one of the first three, or a preset."""
+
+    curl: Path | None
+    open_inference: str | None
+    openapi: str | None
+    operation: str | None
+    preset: str | None
+    url: str | None
+    model: str | None
+
+    def __post_init__(self) -> None:
+        given = (self.curl, self.open_inference, self.openapi, self.preset)
+        if sum(source is not None for source in given) > 1:
+            raise CliError(
+                "name one source: --curl, --open-inference, --openapi or --preset", code=Exit.USAGE
+            )
+
+
 def _draft(
-    curl: Path | None,
-    open_inference: str | None,
-    preset: str | None,
-    url: str | None,
-    model: str | None,
-    base: dict[str, Any],
-    looks: dict[str, Any] | None,
-    options: dict[str, str],
+    sources: _Sources, base: dict[str, Any], looks: dict[str, Any] | None, options: dict[str, str]
 ) -> TargetDraft:
     # They bring aiohttp and Pillow: only where they are used.
-    from leakrange.clients.cli.target_draft import of_curl, of_open_inference, of_preset
+    from leakrange.clients.cli.target_draft import of_curl, of_open_inference, of_openapi, of_preset
 
-    if preset is not None:
+    url, model = sources.url, sources.model
+    if sources.preset is not None:
         if url is None:
             raise CliError("--preset wants --url, the server's address", code=Exit.USAGE)
-        return of_preset(preset, url, model, base, looks, **options)
-    if open_inference is not None:
+        return of_preset(sources.preset, url, model, base, looks, **options)
+    if sources.openapi is not None:
+        operation = sources.operation
+        return of_openapi(sources.openapi, operation, url, base, looks, options, read_file, _heard)
+    if sources.open_inference is not None:
         if model is None:
             raise CliError("--open-inference wants --model, the model's name", code=Exit.USAGE)
-        return of_open_inference(open_inference, model, base, looks, _heard, os.environ)
-    if curl is None or str(curl) == "-":
+        return of_open_inference(sources.open_inference, model, base, looks, _heard, os.environ)
+    if sources.curl is None or str(sources.curl) == "-":
         if sys.stdin.isatty():
             note("paste the curl command, then press Ctrl-D on a line of its own:")
         command = sys.stdin.read()
     else:
-        command = read_file(curl).decode("utf-8", "replace")
+        command = read_file(sources.curl).decode("utf-8", "replace")
     return of_curl(command, base, looks, read_file)
 
 

@@ -46,10 +46,12 @@ class Refused(InvalidInput):
 
 
 def probe_of(target: RemoteTarget) -> NDArray[Any]:
-    """The one sample (1, *shape) by which a target is tried, all zeros; where it compares, a pair of them."""
+    """The one sample (1, *shape) by which a target is tried, zeros unless its file says another; where it
+    compares, a pair of them."""
     spec = target.card.input.spec
     pair = (2,) if target.card.release == "score" else ()
-    return np.zeros((1, *pair, *spec.shape), spec.dtype)
+    sample = np.zeros(spec.shape) if target.probe is None else np.array(target.probe).reshape(spec.shape)
+    return np.broadcast_to(sample, (1, *pair, *spec.shape)).astype(spec.dtype)
 
 
 def dialogue(

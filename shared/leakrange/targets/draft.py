@@ -31,7 +31,9 @@ def written(given: Mapping[str, Any], remarks: Mapping[str, str], doubts: Mappin
 
     lines = [line(name, given[name]) for name in ("name", "owner", "authorised") if name in given]
     lines += ["card:", *(line(name, value, "  ") for name, value in given["card"].items())]
-    lines += [line(name, given[name]) for name in ("preset", "url", "model", "options") if name in given]
+    lines += [
+        line(name, given[name]) for name in ("probe", "preset", "url", "model", "options") if name in given
+    ]
     for place, step in enumerate(given.get("steps", ())):
         lines += ["steps:"] if place == 0 else []
         fields = [line(name, value, "    ") for name, value in step.items()]

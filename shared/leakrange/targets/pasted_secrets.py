@@ -12,7 +12,7 @@ from leakrange.targets.curl import PastedRequest
 from leakrange.targets.target import SECRET_NAME
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["check_address", "check_members", "hidden_headers"]
+__all__ = ["check_address", "check_members", "hidden_headers", "variable_of"]
 
 DROPPED = frozenset(
     {"host", "content-length", "user-agent", "accept-encoding", "connection", "origin", "referer", "priority"}
@@ -42,9 +42,7 @@ def hidden_headers(pasted: PastedRequest, name: str) -> tuple[dict[str, str], di
     given = dict(pasted.headers)
     if pasted.user is not None:
         given["Authorization"] = "Basic " + base64.b64encode(pasted.user.encode()).decode()
-    stem = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
-    if not re.match(r"(?!LEAKRANGE_|AWS|PATH|HOME)[A-Z]", stem + "_"):
-        stem = f"TARGET_{stem}"
+    stem = _stem(name)
     headers: dict[str, str] = {}
     secrets: dict[str, str] = {}
     for header, value in given.items():
@@ -63,6 +61,16 @@ def hidden_headers(pasted: PastedRequest, name: str) -> tuple[dict[str, str], di
             secrets[variable] = proof
         headers[header] = f"{scheme} ${{{variable}}}".strip()
     return headers, secrets
+
+
+def variable_of(name: str) -> str:
+    """The variable of the environment that holds the secret of the target of that name."""
+    return f"{_stem(name)}_KEY"
+
+
+def _stem(name: str) -> str:
+    stem = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+    return stem if re.match(r"(?!LEAKRANGE_|AWS|PATH|HOME)[A-Z]", stem + "_") else f"TARGET_{stem}"
 
 
 def _variable(stem: str, header: str, taken: Mapping[str, str]) -> str:
