@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from leakrange.scenario.forecast import outlook
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
@@ -105,6 +106,13 @@ def test_membership_wants_to_know_on_whom_the_model_was_trained() -> None:
     assert "whoever serves 'risk' trained it: 'members' names" in mistake(**asked)
     data["subset"] = {"pool": 300, "members": "s"}
     assert "'s' has the classes below, above, and not no and yes" in mistake(**asked)
+
+
+def test_a_forecast_warns_of_labels_alone() -> None:
+    card = ENDPOINT["card"] | {"answers": "labels"}
+    [told] = outlook("remote", planned({"card": card})).warnings
+    assert told.startswith("“risk” answers with labels alone")
+    assert outlook("remote", planned()).warnings == []
 
 
 FACES: dict[str, Any] = {

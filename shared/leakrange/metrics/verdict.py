@@ -142,8 +142,8 @@ class LeakVerdict:
 
     ``most``: the most that leaks to these attacks, beyond chance; ``visible``: the leak that would have been
     found in 8 of 10 such trials; both in shares, and None where no attack tells. ``why``: the reason that
-    nothing can be told: the attacks learnt nothing, have no interval, their seeds disagree, or the interval
-    is too wide.
+    nothing can be told: the attacks learnt nothing, have no interval, their seeds disagree, the interval
+    is too wide, or the model tells labels alone and no attack is made for these.
     """
 
     word: Literal["leaks", "none", "unclear"]
@@ -151,7 +151,7 @@ class LeakVerdict:
     """Level at which an attack has to be beyond chance."""
     most: float | None = None
     visible: float | None = None
-    why: Literal["", "constant", "no interval", "seeds", "wide"] = ""
+    why: Literal["", "constant", "no interval", "seeds", "wide", "labels"] = ""
 
     @property
     def little(self) -> bool:

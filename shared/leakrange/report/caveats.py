@@ -8,6 +8,7 @@ from leakrange.metrics.numbers import SPACE, count, difference, figure
 from leakrange.metrics.verdict import BOUND, LITTLE
 from leakrange.report.effects import HARDLY
 from leakrange.report.findings import Findings, Subject
+from leakrange.scenario.partial import partial_answers
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.unread import unread_decoders
 
@@ -40,6 +41,7 @@ def caveats(findings: Findings) -> list[str]:
             "There are two seeds only: how much the figures vary from training to training is hardly known."
         )
     notes += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
+    notes += partial_answers(findings.answers, findings.results.trials)
     return [*notes, *beyond_bounds(findings), *outdated_adversaries(findings)]
 
 

@@ -19,6 +19,7 @@ from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
 from leakrange.metrics.verdict import LeakVerdict, Reached, Spread, judge, spread
 from leakrange.scenario.gains import chance, gain, reached
+from leakrange.scenario.partial import answers_in, made_for_values
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
@@ -109,9 +110,25 @@ class Findings:
         for (subject, defence), attacks in reached.items():
             candidates[subject.family, subject.leakage, defence] += sum(not each.constant for each in attacks)
         return {
-            (subject, defence): judge(attacks, candidates[subject.family, subject.leakage, defence])
+            (subject, defence): self._of_labels(
+                subject, defence, judge(attacks, candidates[subject.family, subject.leakage, defence])
+            )
             for (subject, defence), attacks in reached.items()
         }
+
+    def _of_labels(self, subject: Subject, defence: str, verdict: LeakVerdict) -> LeakVerdict:
+        """The verdict, which is no all-clear where a provider answers with labels alone and no attack that
+        was tried is made for these."""
+        rows = self.tried[subject, defence]
+        in_vain = verdict.word == "none" and self.answers.get(subject.provider) == "labels"
+        if in_vain and all(made_for_values(row.kind) for row in rows):
+            return replace(verdict, word="unclear", why="labels")
+        return verdict
+
+    @cached_property
+    def answers(self) -> dict[str, str]:
+        """Providers that answer in part: see `leakrange.scenario.partial.answers_in`."""
+        return answers_in(self.results.scenario.get("providers"))
 
     @property
     def datasets(self) -> list[str]:

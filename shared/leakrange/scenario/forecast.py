@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.scenario.partial import partial_answers
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.unread import unread_decoders
 
@@ -86,8 +87,17 @@ def outlook(name: str, plan: Plan) -> Outlook:
             )
             for digest, recipe in recipes.items()
         },
-        warnings=unread_decoders(trial.result for trial in plan.trials),
+        warnings=[
+            *unread_decoders(trial.result for trial in plan.trials),
+            *partial_answers(_answers(plan), [trial.result for trial in plan.trials]),
+        ],
     )
+
+
+def _answers(plan: Plan) -> dict[str, str]:
+    """What remote models tell of their values, by provider, where that is not all."""
+    remote = {model.provider: model.remote for model in plan.models if model.remote is not None}
+    return {name: each.card.answers for name, each in remote.items() if each.card.answers != "all"}
 
 
 def forecast(planned: Outlook, stored: Collection[str], took: Mapping[str, Collection[Trained]]) -> Forecast:

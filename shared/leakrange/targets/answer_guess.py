@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from leakrange.targets.target import Answers
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.schemas import Answers
 
 __all__ = ["AnswerGuess", "guess_answer", "guess_values"]
 

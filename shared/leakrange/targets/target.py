@@ -23,14 +23,13 @@ from leakrange.wire.endpoints import ServiceSpec, endpoint_of, released_by
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.samples import SampleSpec, encodings
-from leakrange.wire.schemas import MAX_BATCH, Distance, ModelCard, Name, Service, Threshold
+from leakrange.wire.schemas import MAX_BATCH, Answers, Distance, ModelCard, Name, Service, Threshold
 
 __all__ = [
     "ONE_BY_ONE",
     "PLACEHOLDERS",
     "SECRET_NAME",
     "VARIABLE",
-    "Answers",
     "Authentication",
     "Certificate",
     "OAuth2",
@@ -45,10 +44,6 @@ __all__ = [
     "read_target",
     "target_of",
 ]
-
-Answers = Literal["all", "labels", "top", "censored"]
-"""What an answer tells of the classes: the values of all, the label of the greatest alone, the values of the
-greatest few, or the values above a bound."""
 
 ONE_BY_ONE = frozenset({"sample", "row", "png", "first_png", "second_png"})
 """Placeholders of one sample, or one pair, a request."""
@@ -475,6 +470,7 @@ class RemoteTarget(Strict):
             service=service,
             distance=card.distance,
             threshold=card.threshold,
+            answers=card.answers,
         )
 
     def of_data(self, classes: Sequence[str], sample: SampleSpec) -> RemoteTarget:

@@ -18,6 +18,7 @@ from leakrange.wire.tensors import from_text, release_array
 __all__ = [
     "MAX_BATCH",
     "MODEL_VERSION",
+    "Answers",
     "Classes",
     "Decisions",
     "Deployment",
@@ -49,6 +50,9 @@ Service = Literal["classifier", StudentService]
 student services (FACELEAKS, Section 3.1) before a teacher that nobody reaches: feature vectors, distances
 between two faces, confidences over identities of their own."""
 Distance = Literal["euclidean", "cosine"]
+Answers = Literal["all", "labels", "top", "censored"]
+"""What an answer tells of the classes: the values of all, the label of the greatest alone, the values of the
+greatest few, or the values above a bound. What it does not tell is one fixed number in a release."""
 Heads = Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=2, max_length=100)]
 Classes = list[int] | list[list[int]]
 """Class indices: one for each sample, or for each of its attributes."""
@@ -89,6 +93,8 @@ class ModelCard(Strict):
     """Between two feature vectors: Euclidean, or 1 - cos."""
     threshold: Threshold | None = None
     """Of a verification: the same person where the distance is at most this; None: it does not decide."""
+    answers: Answers = "all"
+    """What the values of a release tell: see `Answers`."""
 
     def shape_of(self, release: ReleaseKind) -> tuple[int, ...]:
         """Return the shape of one sample's release."""

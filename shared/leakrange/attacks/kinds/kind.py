@@ -64,6 +64,9 @@ class Kind(ABC):
     """The name of the main leakage metric."""
     on_device: ClassVar[bool] = False
     """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
+    wants_values: ClassVar[bool] = False
+    """Whether its attacks read how sure a model is. Of a model that tells labels alone they find too little:
+    others would, which ask around each record."""
     asks: ClassVar[Asks | None] = "attribute"
     """Which load users ask its questions in a run under load; None of a kind that asks none."""
     Evidence: ClassVar[type[BaseModel]] = NoEvidence

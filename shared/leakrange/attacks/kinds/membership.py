@@ -109,6 +109,7 @@ class MembershipKind(Kind):
     name: ClassVar[str] = "membership"
     leakage: ClassVar[str] = "auc"
     asks = "membership"
+    wants_values: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Candidates
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

@@ -1,0 +1,82 @@
+"""What a report says of a provider that tells less than its release has room for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leakrange.report.answer import sentences
+from leakrange.report.caveats import caveats
+from leakrange.report.effects import effects
+from leakrange.report.findings import Findings, find
+from leakrange.scenario.results import TrialResult
+from tests.report.build import area, estimates, run
+
+LABELS = (
+    "“bank” answers with labels alone: its release is 1 for the class that it decided on, and 0 for all"
+    " others. What it does not tell is not measured."
+)
+IN_VAIN = (
+    "loss and rmia read how sure a model is, and “bank” does not tell it. Attacks that find members by"
+    " labels, with many questions around each record, were not run: no all-clear follows from those."
+)
+
+
+def trial(attack: str, kind: str, defence: str = "none") -> TrialResult:
+    """A trial that finds nothing, with certainty."""
+    return TrialResult(
+        id=f"bank.{attack}.{defence}",
+        kind=kind,
+        provider="bank",
+        data="customers",
+        behaviour="remote",
+        release="softmax",
+        target="late",
+        sensitive="membership",
+        defence=defence,
+        attack=attack,
+        knowledge="unaware",
+        budget=500,
+        seed=0,
+        state="done",
+        metrics=estimates({"auc": area(0.5, 5000, 5000)}),
+    )
+
+
+def found(answers: str, *trials: TrialResult) -> Findings:
+    endpoint: dict[str, Any] = {"card": {"answers": answers}}
+    scenario = {
+        "providers": {"bank": {"endpoint": endpoint}, "ours": {}},
+        "defences": {"none": [], "cut": [1]},
+    }
+    return find(run(trials=[*trials], models=[], ledger=[], scenario=scenario))
+
+
+MEMBERSHIP = (trial("loss", "membership"), trial("rmia", "membership"))
+
+
+def test_labels_alone_are_no_all_clear_of_membership() -> None:
+    findings = found("labels", *MEMBERSHIP)
+    text = " ".join(sentences(findings))
+    assert "No leak was found" not in text
+    assert "It tells labels alone, and no attack that was run is made for these" in text
+    assert {LABELS, IN_VAIN} <= set(caveats(findings))
+
+
+def test_no_defence_stops_what_nobody_could_have_found() -> None:
+    defended = found("labels", *MEMBERSHIP, trial("loss", "membership", "cut"))
+    [verdict] = {each.word for (_, defence), each in defended.verdicts.items() if defence == "cut"}
+    assert verdict == "unclear"
+    assert not any(effect for effect in effects(defended) if "stops" in str(effect))
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind"), [("all", "membership"), ("top", "membership"), ("labels", "attribute")]
+)
+def test_an_attack_that_reads_all_that_is_told_gives_an_all_clear(answers: str, kind: str) -> None:
+    findings = found(answers, trial("outside", kind))
+    assert {verdict.word for verdict in findings.verdicts.values()} == {"none"}
+    notes = " ".join(caveats(findings))
+    assert "all-clear" not in notes
+    assert ("“bank”" in notes) is (answers != "all")
