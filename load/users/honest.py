@@ -14,15 +14,18 @@ from gevent.lock import BoundedSemaphore
 from locust import between, task
 from numpy.typing import NDArray
 
+from leakrange.data import load
 from leakrange.load.users.user import IDLE, LoadUser
 from leakrange.services.controller.load.schemas import OfferedVisit
 from leakrange.wire.endpoints import UPLOADS
-from leakrange.wire.tensors import NPY, encode_npy
+from leakrange.wire.tensors import NPY, encode_npy, npy_view
 
 __all__ = ["HonestClient"]
 
 UPLOADED = 8
-"""Number of samples of one upload."""
+"""Number of samples of one upload, or of one question."""
+SAMPLES = 128
+"""Number of samples that a model is asked about."""
 
 
 class HonestClient(LoadUser):
@@ -31,8 +34,8 @@ class HonestClient(LoadUser):
 
     kind = "honest"
     wait_time = between(0.2, 1.0)
-    _outputs: ClassVar[dict[str, NDArray[np.float32]]] = {}
-    """Outputs of a device by model, computed once in each process."""
+    _outputs: ClassVar[dict[str, NDArray[Any]]] = {}
+    """What is sent by model, outputs of a device or samples, computed once in each process."""
     _computing: ClassVar[BoundedSemaphore] = BoundedSemaphore()
 
     def on_start(self) -> None:
@@ -56,8 +59,9 @@ class HonestClient(LoadUser):
     def _visit(self, visit: OfferedVisit) -> None:
         outputs = self._of(visit)
         chosen = outputs[self._draw.choice(len(outputs), min(UPLOADED, len(outputs)), replace=False)]
-        headers = {"Authorization": f"Bearer {visit.key}", "Content-Type": NPY, "X-Release": visit.release}
-        url = f"{visit.url.rstrip('/')}/v1/models/{visit.model}/{UPLOADS}"
+        headers = {"Authorization": f"Bearer {visit.key}", "Content-Type": NPY}
+        headers |= {"Accept": NPY} if visit.endpoint else {"X-Release": visit.release}
+        url = f"{visit.url.rstrip('/')}/v1/models/{visit.model}/{visit.endpoint or UPLOADS}"
         body: Any = encode_npy(chosen)  # Locust's types know no bytes
         with self.client.post(
             url,
@@ -69,8 +73,12 @@ class HonestClient(LoadUser):
             wrong = mistake(visit, chosen, answer.content) if answer.status_code == 200 else ""
             self.note(answer, answer.status_code, wrong)
 
-    def _of(self, visit: OfferedVisit) -> NDArray[np.float32]:
+    def _of(self, visit: OfferedVisit) -> NDArray[Any]:
+        """What is sent of its users: outputs of the model, or samples where it is asked."""
         with self._computing:
+            if visit.endpoint is not None and visit.model not in self._outputs:
+                data = load(visit.data)
+                self._outputs[visit.model] = data.values[data.where("test")[:SAMPLES]]
             if visit.model not in self._outputs:
                 # In another process, since threads of torch and gevent do not work together.
                 with NamedTemporaryFile(suffix=".npy") as file:
@@ -82,8 +90,11 @@ class HonestClient(LoadUser):
 
 
 def mistake(visit: OfferedVisit, outputs: NDArray[Any], answer: bytes) -> str:
-    """The mistake in the decisions on ``outputs`` (B, N); empty where there is none. Without a defence, the
-    decision is the class of the greatest value."""
+    """The mistake in the decisions on ``outputs`` (B, N), or in the release of samples; empty where there is
+    none. Without a defence, the decision is the class of the greatest value."""
+    if visit.endpoint is not None:
+        values = npy_view(answer)
+        return "" if len(values) == len(outputs) else f"{len(values)} values of {len(outputs)} samples"
     decisions = json.loads(answer).get("decisions")
     if not isinstance(decisions, list) or len(decisions) != len(outputs):
         return f"not one decision for each of {len(outputs)} outputs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -118,3 +119,28 @@ def test_a_model_of_ours_has_the_same_figures_where_it_is_somebody_elses(
         "curiosity",
     ):  # the device's arithmetic differs from the provider's in the last bits
         assert value(trial, figure) == pytest.approx(value(ours, figure), abs=0.01)
+
+
+def test_load_users_ask_it_and_honest_ones_bring_samples(
+    controller: Controller, embedded_range: EmbeddedRange, tmp_path: Path
+) -> None:
+    server, path = Risk(leaks=True), tmp_path / "load.yaml"
+    users = {"users": {"honest": 1, "attribute": 2}, "shape": {"kind": "soak", "seconds": 3}}
+    with serving(server) as url:
+        step = {"post": url, "json": {"rows": "${samples}"}, "read": {"each": "$[*]", "values": "$"}}
+        asked = text({"steps": [step]}, name="loaded", seeds=[0], defences={"none": []}, load=users, chunk=25)
+        path.write_text(asked)
+        done = embedded_range("load", str(path))
+        assert done.returncode == 0, done.stderr
+    newest = controller.ask("GET", "/v1/runs?limit=1").json()["runs"][0]["id"]
+    finished = controller.finished(newest)
+    assert finished.view["state"] == "done", finished.view["error"]
+    [trial] = finished.trials.values()
+    assert value(trial, "auc") > 0.95
+    (part,) = finished.results["load"]["parts"].values()
+    answered = {line["user"]: line["answered"] for line in part["measured"]}
+    assert answered["attribute"] == 100 / 25
+    assert answered["honest"] > 0
+    assert sum(line["failed"] + line["refused"] for line in part["measured"]) == 0
+    attackers = [each for each in finished.results["ledger"] if ".attacker." in each["name"]]
+    assert sum(each["spent"] for each in attackers) == 100

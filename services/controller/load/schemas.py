@@ -32,7 +32,7 @@ class OfferedChunk(Strict):
 
 class OfferedVisit(Strict):
     """A model that honest users download and run on samples of ``data``, and to whose provider they upload
-    the outputs."""
+    the outputs; or that they ask at its ``endpoint``, where nobody may have it."""
 
     url: str
     key: Annotated[str, Field(repr=False)]
@@ -42,6 +42,7 @@ class OfferedVisit(Strict):
     data: DataSpec
     plain: bool
     """Whether the decision on outputs is the class of their greatest value."""
+    endpoint: str | None = None
 
 
 class OfferedQuestions(Strict):

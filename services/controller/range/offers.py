@@ -59,6 +59,8 @@ class Visit:
     data: DataSpec
     plain: bool
     """Whether the decision on outputs is the class of their greatest value."""
+    endpoint: str | None = None
+    """Where users ask with their samples; None where they run the model by themselves."""
 
 
 @dataclass(eq=False)

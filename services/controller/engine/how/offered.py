@@ -135,8 +135,9 @@ class UnderLoad:
         return {f"{prefix}.{number}": limit for number, limit in enumerate(limits)}
 
     async def _visited(self, model: PlannedModel, policy: PlannedPolicy) -> None:
-        """Let honest users visit a model under a defence, with a key of their own."""
-        engine = self._engine
+        """Let honest users visit a model under a defence, with a key of their own. Nobody may download one
+        that somebody else serves: its users ask."""
+        engine, asks = self._engine, model.remote is not None
         key = await engine.accounts.key(
             f"{engine.run}.honest.{model.id}.{policy.defence}",
             holder="honest",
@@ -144,7 +145,7 @@ class UnderLoad:
             policy=policy.name,
             budget=PLENTY,
             models=[engine.name(model)],
-            endpoints=DEVICE,
+            endpoints=[model.endpoint] if asks else DEVICE,
             counting=self._load.counting,
         )
         visit = Visit(
@@ -157,5 +158,6 @@ class UnderLoad:
             plain=not policy.chain.transforms
             and model.release in ("logits", "softmax")
             and len(self._plan.heads(model)) == 1,
+            endpoint=model.endpoint if asks else None,
         )
         self._offers.visits.append(visit)
