@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -20,11 +20,19 @@ from tests.serving import serving
 
 pytestmark = pytest.mark.timeout(900)
 COLUMNS = ("age", "hours", "tenure")
+JOBS = ("clerk", "nurse", "pilot")
 ROWS, POOL, POPULATION = 720, 160, 80
 
 
+class Row(BaseModel):
+    age: float
+    hours: float
+    tenure: float
+    job: Literal["clerk", "nurse", "pilot"]
+
+
 class Asked(BaseModel):
-    rows: list[dict[str, float]]
+    rows: list[Row]
 
 
 class Records:
@@ -36,11 +44,12 @@ class Records:
         self.rows = np.round(rng.normal((40, 8, 3), (9, 2, 1), size=(ROWS, 3)), 3)
         self.late = (self.rows[:, 0] - 40) / 9 + rng.normal(size=ROWS) > 0
         self.used = rng.random(ROWS) < 0.3
+        self.job = rng.integers(len(JOBS), size=ROWS)
 
     def written(self, path: Path) -> Path:
-        lines = [",".join((*COLUMNS, "late", "used"))]
-        for row, late, used in zip(self.rows, self.late, self.used, strict=True):
-            lines.append(",".join((*map(str, row), "late" if late else "in time", str(int(used)))))
+        lines = [",".join((*COLUMNS, "job", "late", "used"))]
+        for row, job, late, used in zip(self.rows, self.job, self.late, self.used, strict=True):
+            lines.append(",".join((*map(str, row), JOBS[job], "late" if late else "in time", str(int(used)))))
         path.write_text("\n".join(lines))
         return path
 
@@ -48,12 +57,12 @@ class Records:
         """A forest that learnt by heart the rows that were used; unless ``used``, half of all rows."""
         learnt = self.used if used else np.random.default_rng(9).random(ROWS) < 0.5
         forest = RandomForestClassifier(20, bootstrap=False, max_features=1, random_state=0, n_jobs=1)
-        forest.fit(self.rows[learnt], self.late[learnt])
+        forest.fit(np.column_stack([self.rows, self.job])[learnt], self.late[learnt])
         app = FastAPI()
 
         @app.post("/late")
         async def late(asked: Asked) -> dict[str, Any]:
-            rows = np.array([[row[name] for name in COLUMNS] for row in asked.rows])
+            rows = np.array([[row.age, row.hours, row.tenure, JOBS.index(row.job)] for row in asked.rows])
             return {"predictions": [{"p_late": each} for each in forest.predict_proba(rows)[:, 1].tolist()]}
 
         return app
@@ -75,10 +84,11 @@ def with_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 
 def membership(url: str, name: str) -> str:
+    table = {"encoding": "table", "columns": [*COLUMNS, "job"], "categories": {"job": JOBS}}
     endpoint = {
         "name": "late",
         "owner": "payments@example.com",
-        "card": {"input": {"encoding": "table", "columns": COLUMNS}, "classes": ["in time", "late"]},
+        "card": {"input": table, "classes": ["in time", "late"]},
         "steps": [
             {
                 "post": f"{url}/late",

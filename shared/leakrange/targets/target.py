@@ -18,6 +18,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from leakrange.strict import Strict
+from leakrange.targets.encoded_columns import encoded_row, stems
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ServiceSpec, endpoint_of, released_by
 from leakrange.wire.errors import InvalidInput
@@ -92,7 +93,8 @@ Url = Annotated[str, Field(max_length=2000), AfterValidator(_checked_url)]
 class TargetInput(Strict):
     """One sample as the target takes it: like `SampleSpec`, but what follows from the rest may be left out.
 
-    ``categories`` names the values of a column that holds codes: code 0 is sent as the first name.
+    ``categories`` names the values of a column that holds codes: code 0 is sent as the first name. ``sends``
+    are the columns that are sent, where samples are of a table that was imported: those of its file.
     """
 
     encoding: str
@@ -101,6 +103,16 @@ class TargetInput(Strict):
     dtype: Literal["uint8", "float32"] | None = None
     rate: float | None = None
     categories: dict[str, tuple[str, ...]] = {}
+    sends: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda names: names is None)] = None
+
+    def of_table(self, columns: Sequence[str] | None) -> TargetInput:
+        """The input with the ``columns`` of an imported table's samples, where these came from its own."""
+        mine = self.columns
+        if mine is None or columns is None or tuple(columns) == mine or not stems(columns, mine):
+            return self
+        kept = {name: texts for name, texts in self.categories.items() if name in columns}
+        changed = {"columns": tuple(columns), "sends": mine, "shape": None, "categories": kept}
+        return self.model_copy(update=changed)
 
     @property
     def spec(self) -> SampleSpec:
@@ -124,6 +136,8 @@ class TargetInput(Strict):
         _ = self.spec
         if unknown := sorted(set(self.categories) - set(self.columns or ())):
             raise ValueError(f"'categories' names {unknown[0]!r}, which is no column")
+        if self.sends is not None and not stems(self.columns or (), self.sends):
+            raise ValueError("'sends' names columns that those of a sample did not come from")
         return self
 
 
@@ -483,7 +497,11 @@ class RemoteTarget(Strict):
         if card.input.dtype is None:
             taken = card.input.model_copy(update={"dtype": sample.dtype})
             card = card.model_copy(update={"input": taken})
-        return self.model_copy(update={"card": card})
+        written, probe = card.input, self.probe
+        card = card.model_copy(update={"input": written.of_table(sample.columns)})
+        if probe is not None and card.input.sends is not None and written.sends is None:
+            probe = encoded_row(probe, written.columns or (), written.categories, card.input.columns or ())
+        return self.model_copy(update={"card": card, "probe": probe})
 
     @property
     def endpoint(self) -> str:

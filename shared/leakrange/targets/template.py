@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from leakrange.targets.encoded_columns import written_columns
 from leakrange.targets.target import RemoteTarget, TargetStep
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.multipart import MULTIPART
@@ -81,13 +82,15 @@ class Filler:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of a table's columns. Raises `InvalidInput` where there are none."""
+        """The names of a table's columns, as they are sent. Raises `InvalidInput` where there are none."""
         if self._input.columns is None:
             raise InvalidInput("rows and columns are of tables: the card's 'input' names no columns")
-        return self._input.columns
+        return self._input.sends or self._input.columns
 
     def by_column(self) -> dict[str, list[Any]]:
         """The values of each column: numbers, or the names of categories."""
+        if self._input.sends is not None:
+            return written_columns(self._input.columns or (), self._input.sends, self._samples)
         return {name: self._values(name, self._samples[:, place]) for place, name in enumerate(self.columns)}
 
     def rows(self) -> list[list[Any]]:
