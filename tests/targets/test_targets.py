@@ -311,6 +311,7 @@ def test_every_preset_can_be_used() -> None:
         "huggingface": card(**pictured),
         "kserve-v1-rows": card(input=TABLE),
         "mlflow": card(input=TABLE),
+        "openai-embeddings": {**pictured, "release": "features", "service": "features", "features": 3},
     }
     for name in presets():
         which = target(preset=name, card=cards.get(name, card()))
