@@ -127,7 +127,7 @@ def of_curl(
 
 
 def of_openapi(
-    document: str,
+    source: str,
     operation: str | None,
     url: str | None,
     base: dict[str, Any],
@@ -136,15 +136,15 @@ def of_openapi(
     read_file: Callable[[Path], bytes],
     heard: Callable[[Exchange], None],
 ) -> TargetDraft:
-    """The draft of an operation in an OpenAPI document, which is a file or stands at an address. ``filled``
+    """The draft of an operation in the OpenAPI document of that ``source``, a file or an address. ``filled``
     are values for what stands in the operation's address. Raises `InvalidInput` for what of it cannot be
     used, and `CliError` where nothing can be fetched."""
     name = str(base["name"])
-    content = fetched(document, base, heard) if "://" in document else read_file(Path(document))
-    found = read_openapi(content, document)
-    chosen = chosen_operation(found, operation)
+    content = _fetched(source, base, heard) if "://" in source else read_file(Path(source))
+    document = read_openapi(content, source)
+    chosen = chosen_operation(document, operation)
     variable = variable_of(name)
-    example = example_request(found, chosen, url=url, variable=variable, looks=looks, filled=filled)
+    example = example_request(document, chosen, url=url, variable=variable, looks=looks, filled=filled)
     guess = guess_request(example.request, name, example.read_file)
     doubts = guess.doubts if looks is None else {}
     given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
@@ -155,7 +155,7 @@ def of_openapi(
     )
 
 
-def fetched(address: str, base: dict[str, Any], heard: Callable[[Exchange], None]) -> bytes:
+def _fetched(address: str, base: dict[str, Any], heard: Callable[[Exchange], None]) -> bytes:
     """What stands at an address, asked under the authorisation of the target that is being made."""
     stand_in = of_preset("kserve-v1", address, "-", base, {"encoding": "vector", "shape": [1]})
 

@@ -44,7 +44,7 @@ def trial(attack: str, kind: str, defence: str = "none") -> TrialResult:
     )
 
 
-def found(answers: str, *trials: TrialResult) -> Findings:
+def findings_of(answers: str, *trials: TrialResult) -> Findings:
     endpoint: dict[str, Any] = {"card": {"answers": answers}}
     scenario = {
         "providers": {"bank": {"endpoint": endpoint}, "ours": {}},
@@ -57,7 +57,7 @@ MEMBERSHIP = (trial("loss", "membership"), trial("rmia", "membership"))
 
 
 def test_labels_alone_are_no_all_clear_of_membership() -> None:
-    findings = found("labels", *MEMBERSHIP)
+    findings = findings_of("labels", *MEMBERSHIP)
     text = " ".join(sentences(findings))
     assert "No leak was found" not in text
     assert "It tells labels alone, and no attack that was run is made for these" in text
@@ -65,7 +65,7 @@ def test_labels_alone_are_no_all_clear_of_membership() -> None:
 
 
 def test_no_defence_stops_what_nobody_could_have_found() -> None:
-    defended = found("labels", *MEMBERSHIP, trial("loss", "membership", "cut"))
+    defended = findings_of("labels", *MEMBERSHIP, trial("loss", "membership", "cut"))
     [verdict] = {each.word for (_, defence), each in defended.verdicts.items() if defence == "cut"}
     assert verdict == "unclear"
     assert not any(effect for effect in effects(defended) if "stops" in str(effect))
@@ -75,7 +75,7 @@ def test_no_defence_stops_what_nobody_could_have_found() -> None:
     ("answers", "kind"), [("all", "membership"), ("top", "membership"), ("labels", "attribute")]
 )
 def test_an_attack_that_reads_all_that_is_told_gives_an_all_clear(answers: str, kind: str) -> None:
-    findings = found(answers, trial("outside", kind))
+    findings = findings_of(answers, trial("outside", kind))
     assert {verdict.word for verdict in findings.verdicts.values()} == {"none"}
     notes = " ".join(caveats(findings))
     assert "all-clear" not in notes

@@ -109,14 +109,14 @@ def test_hostile_documents_are_told(content: bytes, words: str) -> None:
 
 def test_secrets_stay_in_the_environment() -> None:
     schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"}}
-    found = example(
+    given_example = example(
         document(
             {"type": "object", "properties": {"a": NUMBER, "b": NUMBER}},
             components={"securitySchemes": schemes},
             security=[{"key": []}],
         )
     )
-    assert found.request.headers["X-Api-Key"] == "${RISK_KEY}"
+    assert given_example.request.headers["X-Api-Key"] == "${RISK_KEY}"
 
 
 WORDS = ["object", "array", "number", "string", "binary", "#/paths", "#/components/schemas/A"]
@@ -135,17 +135,17 @@ ANYTHING = st.recursive(
 @given(ANYTHING, ANYTHING)
 def test_any_schema_gives_a_request_or_a_sentence(schema: Any, other: Any) -> None:
     try:
-        found = example(document(schema, components={"schemas": {"A": other}}))
+        given_example = example(document(schema, components={"schemas": {"A": other}}))
     except InvalidInput:
         return
-    assert found.request.url == "http://127.0.0.1:9/predict"
+    assert given_example.request.url == "http://127.0.0.1:9/predict"
 
 
 @given(ANYTHING, st.sampled_from(["paths", "servers", "components", "security"]))
 def test_any_document_gives_a_request_or_a_sentence(part: Any, where: str) -> None:
     content = orjson.loads(document({"type": "object", "properties": {"a": NUMBER}}))
     try:
-        found = example(orjson.dumps(content | {where: part}))
+        given_example = example(orjson.dumps(content | {where: part}))
     except InvalidInput:
         return
-    assert found.request.method == "POST"
+    assert given_example.request.method == "POST"

@@ -48,8 +48,8 @@ def partial_answers(answers: Mapping[str, str], trials: Iterable[Varied]) -> lis
         if answers.get(trial.provider) == "labels" and made_for_values(trial.kind):
             attacks[trial.provider][trial.attack] = None
     sentences = []
-    for name, told in answers.items():
-        sentences.append(f"“{name}” {TOLD[told]}. What it does not tell is not measured.")
+    for name, part in answers.items():
+        sentences.append(f"“{name}” {TOLD[part]}. What it does not tell is not measured.")
         if attacks[name]:
             read, them = ("read", "those") if len(attacks[name]) > 1 else ("reads", "that")
             sentences.append(

@@ -196,8 +196,8 @@ class _Example:
             return base64.b64encode(self.picture).decode()
         if re.search(r"binary|octet-stream|image/", form):
             return "@sample.png"
-        said = f"{node.get('title', '')} {node.get('description', '')}"
-        if re.search(r"image|picture|photo|png|jpe?g|base64", said, re.IGNORECASE):
+        wording = f"{node.get('title', '')} {node.get('description', '')}"
+        if re.search(r"image|picture|photo|png|jpe?g|base64", wording, re.IGNORECASE):
             return base64.b64encode(self.picture).decode()
         return "a"
 

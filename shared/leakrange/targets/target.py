@@ -107,11 +107,11 @@ class TargetInput(Strict):
 
     def of_table(self, columns: Sequence[str] | None) -> TargetInput:
         """The input with the ``columns`` of an imported table's samples, where these came from its own."""
-        mine = self.columns
-        if mine is None or columns is None or tuple(columns) == mine or not stems(columns, mine):
+        written = self.columns
+        if written is None or columns is None or tuple(columns) == written or not stems(columns, written):
             return self
         kept = {name: texts for name, texts in self.categories.items() if name in columns}
-        changed = {"columns": tuple(columns), "sends": mine, "shape": None, "categories": kept}
+        changed = {"columns": tuple(columns), "sends": written, "shape": None, "categories": kept}
         return self.model_copy(update=changed)
 
     @property
