@@ -38,13 +38,9 @@ def new(
     openapi: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="an OpenAPI document, such as /openapi.json")
     ] = None,
-    operation: Annotated[
-        str | None, typer.Option(metavar="'POST /score'", help="of the OpenAPI document")
-    ] = None,
+    operation: Annotated[str | None, typer.Option(metavar="'POST /score'", help="of the document")] = None,
     preset: Annotated[str | None, typer.Option(help="a protocol: see the guide; with --url")] = None,
-    url: Annotated[
-        str | None, typer.Option(help="the server's address, for a preset or an OpenAPI document")
-    ] = None,
+    url: Annotated[str | None, typer.Option(help="the server's address")] = None,
     model: Annotated[str | None, typer.Option(help="the model's name at its server")] = None,
     option: Annotated[
         list[str] | None,
