@@ -45,7 +45,9 @@ def test_members_are_those_that_the_owner_names_and_all_others_are_of_the_rest()
 
 def test_an_attackers_own_models_are_drawn_from_that_pool_whoever_the_members_are() -> None:
     known = load(of())
-    one, other = (load(of(drawn=True, seed=7, rest=rest)) for rest in (False, True))
+    subset = Subset(pool=120, members="used")
+    shadows = [subset.redrawn("shadow", 7, rest=rest) for rest in (False, True)]
+    one, other = (load(of().model_copy(update={"subset": shadow})) for shadow in shadows)
     for drawn in (one, other):
         np.testing.assert_array_equal(drawn.values[drawn.where(POOL)], known.values[known.where(POOL)])
         np.testing.assert_array_equal(drawn.where("test"), known.where("test"))
