@@ -21,7 +21,7 @@ target.command("new")(new)
 
 @target.command("check")
 def check(file: TargetFile, as_json: AsJson = False) -> None:
-    """Validate a target's file, ask it one sample of zeros, and print what came."""
+    """Validate a target's file, ask it one sample, its probe or zeros, and print what came."""
     from leakrange.clients.cli.target_requests import Exchange, converse  # brings aiohttp: only where asked
     from leakrange.targets.dialogue import dialogue, probe_of
 
@@ -38,4 +38,4 @@ def check(file: TargetFile, as_json: AsJson = False) -> None:
         return
     note(f"read as {described.card.release}:")
     heading = "class" if described.card.classes else "value"
-    print_table((heading, "answered to a sample of zeros"), release_rows(described, values), empty="")
+    print_table((heading, "answered to its probe"), release_rows(described, values), empty="")

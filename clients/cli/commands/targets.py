@@ -52,7 +52,7 @@ def put(
         note("it was not asked")
     else:
         print_table(
-            (_value_of(target), "answered to a sample of zeros"),
+            (_value_of(target), "answered to its probe"),
             release_rows(target, route.tried),
             empty="",
         )
