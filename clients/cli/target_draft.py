@@ -12,8 +12,9 @@ import orjson
 from numpy.typing import NDArray
 
 from leakrange.clients.cli.exits import CliError, Exit
+from leakrange.clients.cli.target_data import AskedData
 from leakrange.clients.cli.target_requests import Exchange, converse
-from leakrange.targets.answer_guess import AnswerGuess, guess_answer, guess_values
+from leakrange.targets.answer_guess import UNNAMED, AnswerGuess, guess_answer, guess_values
 from leakrange.targets.curl import read_curl
 from leakrange.targets.dialogue import TargetCall, TargetReply, dialogue, probe_of
 from leakrange.targets.openapi_document import chosen_operation, read_openapi
@@ -78,16 +79,21 @@ class TargetDraft:
             raise InvalidInput("the answer is no JSON") from error
         return guess_answer(answer, many=self.many)
 
-    def complete(self, guess: AnswerGuess, classes: list[str] | None) -> None:
-        """Write what was guessed into the content; ``classes`` are those that the user named, if any."""
-        if classes is None and self.labels and set(guess.classes or ()) <= {*self.labels, "another"}:
+    def complete(self, guess: AnswerGuess, classes: list[str] | None, *, ordered: bool = True) -> None:
+        """Write what was guessed into the content; ``classes`` are those that the user or a data set named,
+        if any, ``ordered`` if they are known to be in the order of the answer's values."""
+        if classes is None and self.labels and set(guess.classes or ()) <= {*self.labels, UNNAMED}:
             classes = list(self.labels) if len(self.labels) >= guess.count else None
         names = list(classes or guess.classes or map(str, range(guess.count)))
+        means = _meanings(guess, names)
         card: dict[str, Any] = {"input": self.input}
         if guess.release == "features":
             card |= {"release": "features", "features": guess.count}
         else:
             card |= {"classes": names, "release": guess.release}
+            if means:
+                card["means"] = means
+                self.doubts["means"] = "is this the class that each label of the answer stands for?"
         if guess.answers != "all":
             card["answers"] = guess.answers
         read = dict(guess.read)
@@ -95,7 +101,9 @@ class TargetDraft:
             read["of"] = classes[-1]
         self.given["card"] = card
         self.doubts |= {("read" if name == "of" else name): doubt for name, doubt in guess.doubts.items()}
-        if classes:
+        if classes and not ordered and guess.classes is None:
+            self.doubts["classes"] = "are these the classes of the answer's values, in this order?"
+        elif classes:
             self.doubts.pop("classes", None)
         self.remarks["release"] = guess.reason
         if "steps" in self.given:
@@ -115,15 +123,28 @@ class TargetDraft:
         raise InvalidInput("the target asks for more than one request: write its file by hand")
 
 
+def _meanings(guess: AnswerGuess, names: list[str]) -> dict[str, str]:
+    """The class that each label of the answer may stand for, in order; none where they are the ``names``."""
+    labels = [] if "of" in guess.read else [each for each in guess.classes or () if each != UNNAMED]
+    return dict(zip(labels, names, strict=False)) if set(labels) - set(names) else {}
+
+
 def of_curl(
-    command: str, base: dict[str, Any], looks: dict[str, Any] | None, read_file: Callable[[Path], bytes]
+    command: str,
+    base: dict[str, Any],
+    looks: dict[str, Any] | AskedData | None,
+    read_file: Callable[[Path], bytes],
 ) -> TargetDraft:
     """The draft of a pasted curl command. ``base`` names and authorises the target; ``looks`` says what a
-    sample is, where the user did."""
+    sample is, where the user or a data set does."""
     guess = guess_request(read_curl(command, read_file), str(base["name"]), read_file)
-    doubts = {} if looks else guess.doubts
+    if isinstance(looks, AskedData):
+        described, doubt = looks.completed(guess.input)
+        doubts = {} if doubt is None else {"input": doubt}
+    else:
+        described, doubts = looks or guess.input, {} if looks else guess.doubts
     given = base | {"steps": [guess.step], "limits": _limits(many=guess.many)}
-    return TargetDraft(given, looks or guess.input, guess.sample, guess.many, guess.secrets, doubts=doubts)
+    return TargetDraft(given, described, guess.sample, guess.many, guess.secrets, doubts=doubts)
 
 
 def of_openapi(
@@ -181,7 +202,8 @@ def of_preset(
         raise CliError(
             "what does a sample look like?",
             code=Exit.USAGE,
-            hint="--columns age,hours for a table, --shape 28x28x1 for pictures, --shape 4 for vectors",
+            hint="--data NAME, or --columns age,hours for a table, --shape 28x28x1 for pictures,"
+            " --shape 4 for vectors",
         )
     given = base | {"preset": preset, "url": url.rstrip("/")}
     given |= {} if model is None else {"model": model}

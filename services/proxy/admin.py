@@ -14,7 +14,8 @@ from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable, Ta
 from leakrange.services.proxy.admin_shadows import router as shadows
 from leakrange.services.proxy.openapi import KEY
 from leakrange.services.proxy.snapshot import Base, Binding
-from leakrange.targets.dialogue import probe_of
+from leakrange.services.proxy.targets import TargetFailed
+from leakrange.targets.dialogue import Refused, probe_of
 from leakrange.targets.target import RemoteTarget, target_of
 from leakrange.wire.administration import (
     Account,
@@ -133,7 +134,12 @@ async def put_route(model: Name, body: RouteBody, store: PolicyTable, targets: T
     base: Base = str(body.upstream).rstrip("/") if body.target is None else target_of(body.target)
     tried = None
     if isinstance(base, RemoteTarget) and body.probe:
-        tried = await targets.release(base, probe_of(base), None)
+        try:
+            tried = await targets.release(base, probe_of(base), None)
+        except TargetFailed as error:
+            if error.away:  # it may come back
+                raise
+            raise Refused(error.detail, hint=error.hint) from error
     await store.put_route(model, base)
     route = _route(model, base)
     return route if tried is None else route.model_copy(update={"tried": tried[0].tolist()})

@@ -11,7 +11,9 @@ import orjson
 import pytest
 import yaml
 
+from leakrange.data.importing import ColumnUse, import_set
 from leakrange.targets.target import read_target
+from tests.data.tables import customers, write_rows
 from tests.embedded import Done, leakrange
 from tests.proxy.servers import serve
 
@@ -48,6 +50,8 @@ class Server:
             }
         if path.endswith(":predict"):
             return {"predictions": [VALUES for _ in asked["instances"]]}
+        if path == "/named":
+            return {"scores": [{"stay": 0.25, "leave": 0.75} for _ in asked["rows"]]}
         if path == "/broken":
             return {"status": "fine"}
         return {"predictions": [{"probs": VALUES} for _ in asked["rows"]], "you": self.keys[-1]}
@@ -61,11 +65,13 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Se
         yield server, url
 
 
-def new(monkeypatch: pytest.MonkeyPatch, *words: str, typed: str = "", terminal: bool = False) -> Done:
+def new(
+    monkeypatch: pytest.MonkeyPatch, *words: str, typed: str = "", terminal: bool = False, **environment: str
+) -> Done:
     stream = io.StringIO(typed)
     monkeypatch.setattr("sys.stdin", stream)
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
-    return leakrange("target", "new", *words)
+    return leakrange("target", "new", *words, **environment)
 
 
 def curl(url: str) -> str:
@@ -142,6 +148,45 @@ def test_a_preset_is_filled(
     given = yaml.safe_load((tmp_path / "sub" / "mine.yaml").read_text())
     assert (given["name"], given["preset"]) == ("m", "kserve-v1")
     assert given["card"]["input"] == {"encoding": "series", "shape": [2, 3]}
+
+
+def test_a_data_set_says_what_a_sample_and_the_classes_are(
+    served: tuple[Server, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, url = served
+    data = {"LEAKRANGE_DATA": str(tmp_path / "data")}
+    monkeypatch.setenv("LEAKRANGE_DATA", data["LEAKRANGE_DATA"])
+    import_set(
+        write_rows(tmp_path / "a.csv", customers()), "mine", ColumnUse("exited", ("gender", "country"))
+    )
+    import_set(write_rows(tmp_path / "a.csv", customers()), "whole", ColumnUse("exited", ("gender",)))
+    row = '{"rows": [{"country": "Spain", "age": 41}]}'
+    words = ["--data", "whole", "--yes", "--owner", "me there"]
+    done = new(monkeypatch, *words, "--name", "named", typed=f"curl {url}/named -d '{row}'", **data)
+    assert done.returncode == 0, done.stderr
+    card = read_target((tmp_path / "named.yaml").read_text()).card
+    assert card.input.columns == ("country", "age")
+    assert card.input.categories == {"country": ("France", "Germany", "Spain")}
+    assert (card.classes, card.means) == (("0", "1"), {"stay": "0", "leave": "1"})
+    assert "named.yaml:9: means: is this the class" in done.stderr
+    assert "categories of" not in done.stderr
+    refused = new(
+        monkeypatch, "--data", "mine", "--yes", "--name", "b", typed=f"curl {url}/named -d '{row}'", **data
+    )
+    assert refused.returncode != 0
+    assert "the request has a value 'country', and the samples of 'mine' have none" in refused.stderr
+    preset = ["--preset", "kserve-v1-rows", "--url", url, "--model", "m"]
+    done = new(monkeypatch, *words, *preset, "--attribute", "gender", **data)
+    assert done.returncode == 0, done.stderr
+    given = yaml.safe_load((tmp_path / "m.yaml").read_text())["card"]
+    assert given["input"]["columns"] == ["balance", "products", "country", "age"]
+    assert given["classes"] == ["female", "male"]
+    for flaw, message in (
+        (["--data", "nothing"], "there is no data set 'nothing'"),
+        (["--attribute", "gender"], "--attribute is of a data set"),
+        (["--data", "mine", "--attribute", "sex"], "no attribute 'sex'; it has exited, gender, country"),
+    ):
+        assert message in new(monkeypatch, *flaw, "--yes", typed="curl x", **data).stderr
 
 
 def test_what_was_not_understood_is_left_to_the_user(

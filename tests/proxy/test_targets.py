@@ -154,7 +154,7 @@ def test_an_answer_in_pieces_is_read_to_its_end_and_no_further_than_allowed(
     routed(live, url)
     key, images = live.key(20), pictures(2)
     assert values(ask(live, key, images)).tolist() == clean("softmax", images).tolist()
-    answer = another(max_answer=100).admin("PUT", "/routes/risk", {"target": target(url)}, status=502)
+    answer = another(max_answer=100).admin("PUT", "/routes/risk", {"target": target(url)}, status=422)
     assert "answers with more than 100 bytes" in answer["detail"]
 
 
@@ -297,7 +297,7 @@ def test_a_redirect_is_not_followed_and_a_key_goes_nowhere_else(
             "PUT",
             "/routes/risk",
             {"target": target(url, headers={"Authorization": "Bearer ${RISK_KEY}"})},
-            status=502,
+            status=422,
         )
         assert "which is not followed" in answer["detail"]
         assert thief.bodies == []
@@ -314,15 +314,15 @@ def test_a_redirect_is_not_followed_and_a_key_goes_nowhere_else(
 @pytest.mark.parametrize(
     ("changes", "status", "words"),
     [
-        ({"card": CARD | {"classes": ["a", "b"]}}, 502, "have shape (1, 5), and not (1, 2)"),
+        ({"card": CARD | {"classes": ["a", "b"]}}, 422, "have shape (1, 5), and not (1, 2)"),
         (
             {"headers": {"Authorization": "Bearer ${NOT_SET_HERE}"}},
-            502,
+            422,
             "NOT_SET_HERE is not set where the proxy runs",
         ),
         (
             {"headers": {"Authorization": "Bearer ${LEAKRANGE_OPERATOR_KEY}"}},
-            502,
+            422,
             "LEAKRANGE_OPERATOR_KEY is sent to nobody",
         ),
         ({"owner": ""}, 422, "owner"),
@@ -393,10 +393,10 @@ def test_requests_to_aws_are_signed_with_the_usual_variables(
     sigv4 = {"sigv4": {"service": "sagemaker", "region": "eu-west-1"}}
     body = {"target": target(foreign[1], authentication=sigv4)}
     monkeypatch.setitem(sys.modules, "botocore.auth", None)
-    assert "pip install botocore" in live.admin("PUT", "/routes/risk", body, status=502)["hint"]
+    assert "pip install botocore" in live.admin("PUT", "/routes/risk", body, status=422)["hint"]
 
 
 def test_a_certificate_that_cannot_be_read_is_said(live: Range, foreign: tuple[Foreign, str]) -> None:
     tls = {"tls": {"certificate": "/nowhere.pem", "key": "/nowhere.key"}}
     body = {"target": target(foreign[1], authentication=tls)}
-    assert "cannot be read" in live.admin("PUT", "/routes/risk", body, status=502)["detail"]
+    assert "cannot be read" in live.admin("PUT", "/routes/risk", body, status=422)["detail"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from leakrange.data.importing import ColumnUse, import_set
 from leakrange.scenario.forecast import outlook
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.wire.errors import InvalidScenario
+from tests.data.tables import customers, write_rows
 
 ENDPOINT: dict[str, Any] = {
     "name": "risk",
@@ -156,3 +159,30 @@ def test_a_service_that_the_card_does_not_know_is_told() -> None:
     assert "no 'crowd'" in mistake(**of_faces(COMPARES) | {"data": nobody})
     lacking = of_faces({"card": COMPARES["card"] | {"service": None}})
     assert "write 'service: verification'" in mistake(**lacking)
+
+
+def test_a_column_that_no_sample_holds_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_DATA", str(tmp_path / "data"))
+    import_set(
+        write_rows(tmp_path / "customers.csv", customers(400)), "mine", ColumnUse("exited", ("gender",))
+    )
+
+    def asking(*columns: str) -> dict[str, Any]:
+        taken = {"encoding": "table", "columns": list(columns)}
+        endpoint = ENDPOINT | {"card": {"input": taken, "classes": ["0", "1"]}}
+        provider = {
+            "behaviour": "remote",
+            "target": "exited",
+            "sensitive": "gender",
+            "endpoint": endpoint,
+        }
+        return {"data": {"name": "mine", "auxiliary": 0.4}, "providers": {"risk": provider}, "budgets": [40]}
+
+    clients = {"phones": {"kind": "edge", "count": 2, "samples": 40}}
+    [model, _] = planned(**asking("country", "age"), clients=clients).models
+    assert model.remote is not None
+    assert model.remote.card.input.sent == ("country", "age")
+    assert len(model.remote.card.input.columns or ()) == 7
+    message = mistake(**asking("age", "gender"), clients=clients)
+    assert "the columns gender, which samples of the data lack" in message
+    assert "country=France" in message

@@ -24,7 +24,6 @@ from leakrange.targets.dialogue import Refused, TargetCall, TargetReply, dialogu
 from leakrange.targets.target import PLACEHOLDERS, RemoteTarget, presets, read_target
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.open_inference import HEAD_LENGTH
-from leakrange.wire.samples import SampleSpec
 
 HERE = "http://127.0.0.1:8080"
 CLASSES = ("low", "middle", "high")
@@ -91,34 +90,6 @@ def test_a_probe_is_one_sample_and_no_part_of_what_decides_the_answers() -> None
     )
     pair = probe_of(target(preset="mlflow-inputs", card=pictures, probe=[9, 200]))
     assert (pair.tolist(), pair.dtype) == ([[[[[9]], [[200]]]] * 2], np.uint8)
-
-
-IMPORTED = ("balance", "balance=missing", "country=missing", "country=France", "country=Spain", "age")
-
-
-def test_rows_of_an_imported_table_are_sent_as_its_file_had_them() -> None:
-    file = {
-        "encoding": "table",
-        "columns": ["age", "country", "balance"],
-        "categories": {"country": ["Spain"]},
-    }
-    sample = SampleSpec(encoding="table", shape=(6,), dtype="float32", columns=IMPORTED)
-    step = {"post": HERE, "json": {"rows": "${rows}"}, "read": {"each": "$[*]", "values": "$"}}
-    plain = target(card=card(input=file), steps=[step], probe=[41, 0, 7])
-    fitted = plain.of_data(CLASSES, sample)
-    assert fitted.card.input.spec.columns == IMPORTED
-    assert read_target(yaml.safe_dump(fitted.model_dump(mode="json"))) == fitted
-    assert fitted.of_data(CLASSES, sample) == fitted
-    assert probe_of(fitted).tolist() == [[7, 0, 0, 0, 1, 41]]
-    samples = np.array([[12.5, 0, 0, 0, 1, 30], [9, 1, 1, 0, 0, 41], [3, 0, 0.1, 0.9, 0.4, 18]], np.float32)
-    [call], _ = asked(fitted, samples, [*VALUES.tolist(), [1, 0, 0]])
-    assert sent(call)["rows"] == [
-        {"age": 30, "country": "Spain", "balance": 12.5},
-        {"age": 41, "country": None, "balance": None},
-        {"age": 18, "country": "France", "balance": 3},
-    ]
-    other = target(card=card(input={"encoding": "table", "columns": ["age", "country"]}), steps=[step])
-    assert other.of_data(CLASSES, sample).card.input.columns == ("age", "country")  # a misfit, and told so
 
 
 def test_an_address_elsewhere_wants_to_know_who_allowed_the_test() -> None:
@@ -449,3 +420,20 @@ def test_what_names_its_classes_needs_no_order() -> None:
     assert read_as({"each": "$[*]", "values": "$.p"}, by_name, order=order) == [[0.25, 0.25, 0.5], [0, 1, 0]]
     numbers = {"classes": [0, 2]}  # of the server's classes
     assert read_as({"labels": "$.classes"}, numbers, answers="labels", order=order) == [[0, 0, 1], [0, 1, 0]]
+
+
+def test_labels_that_are_spelled_otherwise_stand_for_classes() -> None:
+    read = {"each": "$[*]", "values": "$"}
+    steps = [{"post": HERE, "json": "${samples}", "read": read}]
+    spelled = card(classes=[0, 1], means={"stay": "0", "leave": "1"})
+    _, values = asked(
+        target(steps=steps, card=spelled),
+        VECTORS,
+        [{"leave": 0.25, "stay": 0.75}, {"stay": 0.125, "leave": 0.875}],
+    )
+    assert values.tolist() == [[0.75, 0.25], [0.125, 0.875]]
+    with pytest.raises(Refused, match="'left' is none of the card's classes") as caught:
+        asked(target(steps=steps, card=spelled), VECTORS, [{"stay": 1, "left": 0}, {"stay": 1, "leave": 0}])
+    assert "means" in str(caught.value.hint)
+    assert "'means' names '2', which is no class" in mistake(card=card(classes=[0, 1], means={"a": "2"}))
+    assert "put the classes into quotes" in mistake(card=card(classes=[False, True]))

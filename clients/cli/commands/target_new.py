@@ -19,6 +19,7 @@ from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import is_name
 
 if TYPE_CHECKING:
+    from leakrange.clients.cli.target_data import AskedData
     from leakrange.clients.cli.target_draft import TargetDraft
     from leakrange.clients.cli.target_requests import Exchange
     from leakrange.targets.answer_guess import AnswerGuess
@@ -53,6 +54,12 @@ def new(
     authorised: Annotated[
         str | None, typer.Option(help="who allowed the test: 'ticket 4711, until 2027-01-31'")
     ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="NAME", help="the data set whose samples it is to be asked")
+    ] = None,
+    attribute: Annotated[
+        str | None, typer.Option(help="with --data: what the model answers (default: the set's first)")
+    ] = None,
     classes: Annotated[str | None, typer.Option(metavar="A,B,...", help="the classes, in order")] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B,...", help="the columns of a table")] = None,
     shape: Annotated[str | None, typer.Option(metavar="8x8x3", help="the lengths of a sample's axes")] = None,
@@ -75,12 +82,14 @@ def new(
         )
     base: dict[str, Any] = {"name": plain, "owner": owner or "somebody"}
     base |= {"authorised": authorised} if authorised else {}
+    asked = _asked(data, attribute)
     sources = _Sources(curl, open_inference, openapi, operation, preset, url, model)
     try:
-        draft = _draft(sources, base, _looks(columns, shape), settings_of(option or []))
+        draft = _draft(sources, base, _looks(columns, shape) or asked, settings_of(option or []))
         if owner is None:
             draft.doubts["owner"] = "who runs this model, and can be asked?"
-        _finish(draft, path, None if classes is None else classes.split(",")[:MOST_CLASSES], yes=yes)
+        named = None if classes is None else [each.strip() for each in classes.split(",")][:MOST_CLASSES]
+        _finish(draft, path, named, asked, yes=yes)
     except InvalidInput as error:
         if "'authorised'" not in error.detail:
             raise
@@ -109,23 +118,27 @@ class _Sources:
 
 
 def _draft(
-    sources: _Sources, base: dict[str, Any], looks: dict[str, Any] | None, options: dict[str, str]
+    sources: _Sources,
+    base: dict[str, Any],
+    looks: dict[str, Any] | AskedData | None,
+    options: dict[str, str],
 ) -> TargetDraft:
     # They bring aiohttp and Pillow: only where they are used.
     from leakrange.clients.cli.target_draft import of_curl, of_open_inference, of_openapi, of_preset
 
     url, model = sources.url, sources.model
+    described = looks if looks is None or isinstance(looks, dict) else looks.input
     if sources.preset is not None:
         if url is None:
             raise CliError("--preset wants --url, the server's address", code=Exit.USAGE)
-        return of_preset(sources.preset, url, model, base, looks, **options)
+        return of_preset(sources.preset, url, model, base, described, **options)
     if sources.openapi is not None:
         operation = sources.operation
-        return of_openapi(sources.openapi, operation, url, base, looks, options, read_file, _heard)
+        return of_openapi(sources.openapi, operation, url, base, described, options, read_file, _heard)
     if sources.open_inference is not None:
         if model is None:
             raise CliError("--open-inference wants --model, the model's name", code=Exit.USAGE)
-        return of_open_inference(sources.open_inference, model, base, looks, _heard, os.environ)
+        return of_open_inference(sources.open_inference, model, base, described, _heard, os.environ)
     if sources.curl is None or str(sources.curl) == "-":
         if sys.stdin.isatty():
             note("paste the curl command, then press Ctrl-D on a line of its own:")
@@ -135,7 +148,18 @@ def _draft(
     return of_curl(command, base, looks, read_file)
 
 
-def _finish(draft: TargetDraft, path: Path, classes: list[str] | None, *, yes: bool) -> None:
+def _asked(data: str | None, attribute: str | None) -> AskedData | None:
+    """The data set that the user named, if any."""
+    from leakrange.clients.cli.target_data import asked_data
+
+    if data is None and attribute is not None:
+        raise CliError("--attribute is of a data set: name it by --data", code=Exit.USAGE)
+    return None if data is None else asked_data(data, attribute)
+
+
+def _finish(
+    draft: TargetDraft, path: Path, classes: list[str] | None, asked: AskedData | None, *, yes: bool
+) -> None:
     """Ask one sample, write the file, and tell what is left to do."""
     from leakrange.targets.draft import doubtful_lines, written
 
@@ -150,7 +174,8 @@ def _finish(draft: TargetDraft, path: Path, classes: list[str] | None, *, yes: b
     except InvalidInput as error:
         note(f"the answer was not understood: {error.detail}")
         guess = _nothing()
-    draft.complete(guess, classes)
+    by_data = None if asked is None else list(asked.classes)
+    draft.complete(guess, classes or by_data, ordered=classes is not None)
     note(f"{guess.reason}")
     try:
         target, values = draft.answered(reply)
@@ -171,7 +196,8 @@ def _finish(draft: TargetDraft, path: Path, classes: list[str] | None, *, yes: b
         note(
             f"a secret was pasted, and is not in the file: export {variable}=…, here and where the proxy runs"
         )
-    note(f"next: leakrange target check {path}, then leakrange targets put {path}")
+    note(f"next: leakrange target check {path}; then name it in a scenario ('endpoint: {path}'),")
+    note(f"or have the proxy serve it: leakrange targets put {path}")
     say(str(path))
 
 

@@ -13,7 +13,7 @@ from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Answers
 
-__all__ = ["AnswerGuess", "guess_answer", "guess_values"]
+__all__ = ["UNNAMED", "AnswerGuess", "guess_answer", "guess_values"]
 
 MOST_NODES = 200_000
 """Parts of an answer that are looked at."""
@@ -21,6 +21,8 @@ MOST_LOGITS = 20
 """More numbers without names that are no probabilities are taken for features."""
 SLACK = 0.01
 """By how much the sum of rounded probabilities may differ from 1."""
+UNNAMED = "another"
+"""Stands for classes that an answer does not name."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _LABEL = re.compile(r"label|class|categor|decision|predict|name|tag", re.IGNORECASE)
 _VALUE = re.compile(r"prob|score|conf|similar|distance|value|output|result|predict", re.IGNORECASE)
@@ -115,7 +117,7 @@ def _greatest(count: int, total: float, labels: tuple[str, ...]) -> AnswerGuess:
         "softmax",
         count,
         f"{_many(count)} with a label, {total:.3g} in all: the greatest of a softmax",
-        labels if len(labels) > 1 else (*labels, "another"),
+        labels if len(labels) > 1 else (*labels, UNNAMED),
         "top",
         {"missing": 0.0},
         doubts,
@@ -126,7 +128,7 @@ def _decided(best: _Candidate, read: dict[str, Any]) -> AnswerGuess:
     [label] = best.labels or ("",)
     doubts = {"classes": "the answer names one class: write all of them, as the target spells them"}
     reason = f"a label alone ({label[:40]!r}), without numbers: the class that was decided on"
-    return AnswerGuess("softmax", 1, reason, (label, "another"), "labels", read, doubts)
+    return AnswerGuess("softmax", 1, reason, (label, UNNAMED), "labels", read, doubts)
 
 
 def _many(count: int) -> str:

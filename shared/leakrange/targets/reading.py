@@ -131,11 +131,15 @@ def _decided(labels: list[Any], card: TargetCard) -> list[float]:
 
 def _class(label: Any, card: TargetCard) -> int:
     """The place of a class: by its name, or by its number where no class has that name."""
-    if str(label) in card.classes:
-        return card.classes.index(str(label))
+    name = card.means.get(str(label), str(label))
+    if name in card.classes:
+        return card.classes.index(name)
     if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(card.classes):
         return label if card.order is None else card.classes.index(card.order[label])
-    raise InvalidInput(f"{str(label)[:60]!r} is none of the card's classes: {', '.join(card.classes[:20])}")
+    raise InvalidInput(
+        f"{str(label)[:60]!r} is none of the card's classes: {', '.join(card.classes[:20])}",
+        hint="name them as the answer does, or say which class each label 'means': {leave: exited}",
+    )
 
 
 def _of_two(numbers: list[float], of: str, card: TargetCard) -> list[float]:

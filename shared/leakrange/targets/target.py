@@ -18,7 +18,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from leakrange.strict import Strict
-from leakrange.targets.encoded_columns import encoded_row, stems
+from leakrange.targets.columns import encoded_row, lacking
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ServiceSpec, endpoint_of, released_by
 from leakrange.wire.errors import InvalidInput
@@ -93,26 +93,17 @@ Url = Annotated[str, Field(max_length=2000), AfterValidator(_checked_url)]
 class TargetInput(Strict):
     """One sample as the target takes it: like `SampleSpec`, but what follows from the rest may be left out.
 
-    ``categories`` names the values of a column that holds codes: code 0 is sent as the first name. ``sends``
-    are the columns that are sent, where samples are of a table that was imported: those of its file.
+    ``categories`` names the values of a column that holds codes: code 0 is sent as the first name. ``sent``
+    are the columns that the target takes, where samples have others: see `leakrange.targets.columns`.
     """
 
     encoding: str
     shape: tuple[int, ...] | None = None
     columns: tuple[str, ...] | None = None
+    sent: tuple[str, ...] | None = None
     dtype: Literal["uint8", "float32"] | None = None
     rate: float | None = None
     categories: dict[str, tuple[str, ...]] = {}
-    sends: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda names: names is None)] = None
-
-    def of_table(self, columns: Sequence[str] | None) -> TargetInput:
-        """The input with the ``columns`` of an imported table's samples, where these came from its own."""
-        written = self.columns
-        if written is None or columns is None or tuple(columns) == written or not stems(columns, written):
-            return self
-        kept = {name: texts for name, texts in self.categories.items() if name in columns}
-        changed = {"columns": tuple(columns), "sends": written, "shape": None, "categories": kept}
-        return self.model_copy(update=changed)
 
     @property
     def spec(self) -> SampleSpec:
@@ -136,9 +127,21 @@ class TargetInput(Strict):
         _ = self.spec
         if unknown := sorted(set(self.categories) - set(self.columns or ())):
             raise ValueError(f"'categories' names {unknown[0]!r}, which is no column")
-        if self.sends is not None and not stems(self.columns or (), self.sends):
-            raise ValueError("'sends' names columns that those of a sample did not come from")
+        if absent := lacking(self.sent or (), self.columns or ()):
+            raise ValueError(f"'sent' names {absent[0]!r}, which no column stands for")
         return self
+
+    def of_data(self, sample: SampleSpec) -> Self:
+        """The same input for samples of a data set: of their type, unless this says which, and of their
+        columns, where all that the target takes follows from them."""
+        changed: dict[str, Any] = {}
+        if self.dtype is None:
+            changed["dtype"] = sample.dtype
+        taken, columns = self.columns or (), sample.columns or ()
+        if taken != columns and not lacking(taken, columns):
+            coded = {name: texts for name, texts in self.categories.items() if name in columns}
+            changed |= {"columns": columns, "sent": taken, "shape": None, "categories": coded}
+        return self.model_copy(update=changed)
 
 
 class TargetCard(Strict):
@@ -157,6 +160,18 @@ class TargetCard(Strict):
     answers: Answers = "all"
     order: tuple[str, ...] | None = None
     """The classes in the order of the answer's values, if it is another one than that of ``classes``."""
+    means: dict[str, str] = {}
+    """The class that a label in answers stands for, where the two are not spelled alike."""
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _as_text(cls, given: Any) -> Any:
+        """Numbers as texts: YAML reads 0 as one, and true, yes and on as something else."""
+        if not isinstance(given, list | tuple):
+            return given
+        if any(isinstance(each, bool) for each in given):
+            raise ValueError("YAML reads yes, no, true and false as no texts: put the classes into quotes")
+        return [str(each) if isinstance(each, int) else each for each in given]
 
     @model_validator(mode="after")
     def _of_one_piece(self) -> Self:
@@ -166,6 +181,8 @@ class TargetCard(Strict):
             raise ValueError("'order' names the same classes as 'classes'")
         if len(set(self.classes)) != len(self.classes):
             raise ValueError("each class is named once")
+        if strange := sorted(set(self.means.values()) - set(self.classes)):
+            raise ValueError(f"'means' names {strange[0]!r}, which is no class")
         if self.release == "features" and self.features == 0:
             raise ValueError("a release of features wants 'features': the length of a vector")
         if self.release not in (given := released_by(self.service or "classifier")):
@@ -489,18 +506,15 @@ class RemoteTarget(Strict):
 
     def of_data(self, classes: Sequence[str], sample: SampleSpec) -> RemoteTarget:
         """The same target for a data set: it releases its values in the order of ``classes``, where it has
-        such, and takes ``sample`` in the type that the data has, unless its card says which."""
+        such, and takes ``sample``; see `TargetInput.of_data`."""
         card = self.card
         if card.release in ("softmax", "logits") and card.classes != tuple(classes):
             changed = {"classes": tuple(classes), "order": card.order or card.classes}
             card = card.model_copy(update=changed)
-        if card.input.dtype is None:
-            taken = card.input.model_copy(update={"dtype": sample.dtype})
-            card = card.model_copy(update={"input": taken})
         written, probe = card.input, self.probe
-        card = card.model_copy(update={"input": written.of_table(sample.columns)})
-        if probe is not None and card.input.sends is not None and written.sends is None:
-            probe = encoded_row(probe, written.columns or (), written.categories, card.input.columns or ())
+        card = card.model_copy(update={"input": written.of_data(sample)})
+        if probe is not None and card.input.sent is not None and written.sent is None:
+            probe = encoded_row(probe, card.input.sent, written.categories, card.input.columns or ())
         return self.model_copy(update={"card": card, "probe": probe})
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from leakrange.targets.encoded_columns import written_columns
+from leakrange.targets.columns import UNKNOWN, texts_at
 from leakrange.targets.target import RemoteTarget, TargetStep
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.multipart import MULTIPART
@@ -50,7 +50,7 @@ class Filler:
                 return self._form(step.form or {})
             case "tensors":
                 names = step.tensors or {}
-                return tensor_request(names["input"], names["output"], self._samples)
+                return tensor_request(names["input"], names["output"], self.samples)
 
     def content(self, template: Any) -> Any:
         """A JSON template with everything in its place."""
@@ -77,21 +77,39 @@ class Filler:
 
     @property
     def samples(self) -> NDArray[Any]:
-        """The batch."""
-        return self._samples
+        """The batch (B, *shape) as numbers, in the columns that are sent. Raises `InvalidInput` where one of
+        them holds texts."""
+        if self._input.sent is None:
+            return self._samples
+        columns = list(self._input.columns or ())
+        for name in self._input.sent:
+            if name not in columns:
+                raise InvalidInput(
+                    f"{name!r} is a text, and the request sends numbers alone",
+                    hint="send ${rows} or ${values}, which hold texts as well",
+                )
+        return self._samples[:, [columns.index(name) for name in self._input.sent]]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of a table's columns, as they are sent. Raises `InvalidInput` where there are none."""
+        """The names of the columns that are sent. Raises `InvalidInput` where there are none."""
         if self._input.columns is None:
             raise InvalidInput("rows and columns are of tables: the card's 'input' names no columns")
-        return self._input.sends or self._input.columns
+        return self._input.sent or self._input.columns
 
     def by_column(self) -> dict[str, list[Any]]:
-        """The values of each column: numbers, or the names of categories."""
-        if self._input.sends is not None:
-            return written_columns(self._input.columns or (), self._input.sends, self._samples)
-        return {name: self._values(name, self._samples[:, place]) for place, name in enumerate(self.columns)}
+        """The values of each column: numbers or texts, and None for what is missing."""
+        return {name: self._held(name) for name in self.columns}
+
+    def _held(self, name: str) -> list[Any]:
+        columns = list(self._input.columns or ())
+        if name not in columns:
+            return texts_at(name, columns, self._samples)
+        values, mark = self._values(name, self._samples[:, columns.index(name)]), f"{name}={UNKNOWN}"
+        if mark not in columns or mark in self.columns:
+            return values
+        marks = self._samples[:, columns.index(mark)] > 0.5
+        return [None if missing else value for missing, value in zip(marks, values, strict=True)]
 
     def rows(self) -> list[list[Any]]:
         """The rows, in the order of the columns."""

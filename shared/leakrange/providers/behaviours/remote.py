@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leakrange.data.samples import Attribute, names
 from leakrange.providers.behaviour import RELEASES, Behaviour, BehaviourParameters, Judgement, Release
 from leakrange.providers.behaviours import behaviours
+from leakrange.targets.columns import lacking
 from leakrange.targets.target import RemoteTarget
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput
@@ -66,7 +67,13 @@ class Remote(Behaviour):
     @classmethod
     def misfit(cls, parameters: RemoteParameters, sample: SampleSpec) -> str | None:
         """The reason why the target does not take samples of a data set; None if it does."""
-        taken = parameters.endpoint.of_data(parameters.endpoint.card.classes, sample).card.input.spec
+        given = parameters.endpoint.card.input
+        if given.columns and sample.columns and (absent := lacking(given.columns, sample.columns)):
+            return (
+                f"the card's input has the columns {', '.join(absent)}, which samples of the data lack (an"
+                f" attribute is in no sample); they have {', '.join(sample.columns)}"
+            )
+        taken = given.of_data(sample).spec
         for fact in ("encoding", "shape", "dtype", "columns"):
             if getattr(taken, fact) != getattr(sample, fact):
                 return f"the card has the {fact} {getattr(taken, fact)}, the data {getattr(sample, fact)}"
