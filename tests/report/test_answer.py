@@ -258,3 +258,20 @@ def test_the_undefended_case_is_the_empty_chain_whatever_its_name() -> None:
     findings = find(run(trials=renamed, scenario={"defences": chains}))
     assert findings.undefended == "bare"
     assert findings.colour("bare") == 0
+
+
+def test_a_remote_model_alone_is_compared_with_none_of_ours() -> None:
+    remote = run(
+        trials=[
+            trial.model_copy(update={"behaviour": "remote"})
+            for trial in trials()
+            if trial.provider == "digits-parameterized-raw" and trial.seed == SEEDS[0]
+        ]
+    )
+    first, *others = said(remote)
+    assert first.startswith("The remote provider “digits-parameterized-raw” leaks: the strongest attack")
+    assert "honest provider" not in " ".join([first, *others])
+    assert ", at an honesty of 97." in first
+    labels = [tile.label for tile in tiles(find(remote))]
+    assert labels[0] == "Remote provider leaks"
+    assert "While users get" in labels

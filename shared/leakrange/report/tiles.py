@@ -19,7 +19,7 @@ def tiles(findings: Findings) -> list[Tile]:
     figures: list[Tile] = []
     for rows in measured(findings, "honest"):
         figures.append(_learnt(findings, "honest", *rows[0]))
-    for family in families(findings)[1:]:
+    for family in (each for each in families(findings) if each != "honest"):
         for rows in measured(findings, family):
             figures += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
     for scale in findings.scales():
@@ -35,8 +35,9 @@ def _learnt(findings: Findings, family: str, subject: Subject, row: Summary) -> 
     metric, verdict = subject.metric, findings.verdict(subject)
     assert verdict is not None  # it has a figure
     party = "Honest outputs" if family == "honest" else f"{family.capitalize()} provider"
+    verb = {"honest": "leak", "remote": "leaks"}.get(family, "learns")
     labels = {
-        "leaks": f"{party} leak" if family == "honest" else f"{party} learns",
+        "leaks": f"{party} {verb}",
         "none": f"{party}: no leak found",
         "unclear": f"{party}: cannot tell",
     }
