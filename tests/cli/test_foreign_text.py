@@ -51,6 +51,13 @@ COMPARED = {
     "charts": [],
     "theme": {},
 }
+VIEWS = {
+    **dict.fromkeys(("run", "name", "state"), SENT), "sentences": [SENT], "caveats": [], "tiles": [],
+    "glance": [
+        {"task": SENT, "defences": [SENT], "rows": [{"provider": SENT, "cells": [SENT]}]},
+    ],
+    "sections": [], "choices": {"providers": [], "defences": [], "attacks": []}, "theme": {},
+}  # fmt: skip
 PROBLEM = {"type": SENT, "title": SENT, "status": 409, "detail": SENT, "hint": SENT}
 MISTAKES = {
     "type": "https://leakrange.example/problems/invalid-scenario", "title": SENT, "status": 422,
@@ -62,6 +69,8 @@ MISTAKES = {
 ANSWERS: dict[str, Any] = {
     "GET /v1/runs": {"runs": [RUN], "next": None},
     "GET /v1/runs/run-1": RUN,
+    "GET /v1/runs/run-3": RUN | {"state": "done"},
+    "GET /v1/runs/run-3/views": VIEWS,
     "DELETE /v1/runs/run-1": RUN,
     "POST /v1/runs": {"id": "run-1", "name": SENT, "trials": 1, "models": 1, "url": SENT},
     "GET /v1/compare": COMPARED,
@@ -139,7 +148,8 @@ def steers(printed: str) -> set[str]:
 
 
 COMMANDS = (
-    ["runs"], ["cancel", "run-1"], ["follow", "run-1"], ["run", "SCENARIO"], ["run", "SCENARIO", "--detach"],
+    ["runs"], ["cancel", "run-1"], ["follow", "run-1"], ["follow", "run-3"], ["run", "SCENARIO"],
+    ["run", "SCENARIO", "--detach"],
     ["compare", "a", "b"], ["models", "list"], ["limits", "list"], ["limits", "put", "n", "window"],
     ["limits", "delete", "n"], ["keys", "create", "n", "--budget", "1"], ["report", "run-2"],
     ["audit", "model", "m", "--data", "digits"], ["load", "--run", "run-1"], ["scenario", "check", "EVIL"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -75,6 +76,11 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
     again = embedded_range("follow", view["id"])
     assert again.returncode == 0
     assert "done" in again.stderr
+    task, heading, row, answer, *_ = again.stdout.splitlines()
+    assert task == "digits: loop hidden behind parity, AUC"
+    assert heading.split() == ["provider", "none", "label-only"]
+    assert re.fullmatch(r"curious( +0\.\d{3} \(honesty \d\d\.\d\)){2} *", row.replace("\xa0", " "))
+    assert answer.startswith("The scenario attacks no honest provider")
     cancelled = embedded_range("cancel", view["id"])
     assert cancelled.returncode == 0
     assert "is done" in cancelled.stderr

@@ -132,6 +132,8 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
         print_json(view)
     else:
         note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
+    if view.state == "done" and not as_json:
+        _print_answer(place, run)
     if view.state != "cancelled" and (report is not None or opened):
         # With --json nothing but JSON goes to standard output.
         tell = note if as_json else say
@@ -142,6 +144,17 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
             code=Exit.FAILED,
             hint="the logs of the parties tell more" if view.state == "failed" else None,
         )
+
+
+def _print_answer(place: Range, run: str) -> None:
+    """What leaked, by provider and defence, and the answer of the report in sentences."""
+    views = place.runs.views(run)
+    for table in views.glance:
+        say(table.task)
+        rows = [(row.provider, *row.cells) for row in table.rows]
+        print_table(("provider", *table.defences), rows, empty="nothing was measured")
+    for sentence in views.sentences:
+        say(sentence)
 
 
 def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:

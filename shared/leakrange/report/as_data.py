@@ -7,9 +7,10 @@ from functools import cache
 
 from leakrange.report.charts.svg import PLACEHOLDERS
 from leakrange.report.contents import Contents
+from leakrange.report.glance import GlanceRow
 from leakrange.report.rendering import style
 from leakrange.report.sections import Section
-from leakrange.wire.views import GroupView, Paint, RunViews, SectionView
+from leakrange.wire.views import GlanceLine, GlanceTable, GroupView, Paint, RunViews, SectionView
 
 __all__ = ["as_data", "theme"]
 
@@ -24,10 +25,22 @@ def as_data(contents: Contents) -> RunViews:
         sentences=contents.sentences,
         caveats=contents.caveats,
         tiles=contents.tiles,
+        glance=[_glance(task, rows, contents) for task, rows in contents.glance.items()],
         sections=[_section(section) for section in contents.sections],
         choices=contents.choices,
         theme=theme(),
     )
+
+
+def _glance(task: str, rows: list[GlanceRow], contents: Contents) -> GlanceTable:
+    lines = [
+        GlanceLine(
+            provider=row.label,
+            cells=[None if cell is None else f"{cell.figure} ({cell.beside})" for cell in row.cells],
+        )
+        for row in rows
+    ]
+    return GlanceTable(task=task, defences=contents.findings.defences, rows=lines)
 
 
 def _section(section: Section) -> SectionView:

@@ -15,6 +15,8 @@ __all__ = [
     "Choices",
     "Column",
     "Definition",
+    "GlanceLine",
+    "GlanceTable",
     "GroupView",
     "Key",
     "Paint",
@@ -193,6 +195,22 @@ class Choices(BaseModel):
     attacks: list[str]
 
 
+class GlanceLine(BaseModel):
+    """One provider in a table at a glance: for each defence what the strongest attack reached and what users
+    got, as text; None where it was not measured."""
+
+    provider: str
+    cells: list[str | None]
+
+
+class GlanceTable(BaseModel):
+    """The strongest attacks on one task, by provider and defence."""
+
+    task: str
+    defences: list[str]
+    rows: list[GlanceLine]
+
+
 class RunViews(BaseModel):
     """What a run found so far. Colours in specifications are placeholders: ``theme`` gives each of them."""
 
@@ -202,6 +220,7 @@ class RunViews(BaseModel):
     sentences: list[str]
     caveats: list[str]
     tiles: list[Tile]
+    glance: list[GlanceTable]
     sections: list[SectionView]
     choices: Choices
     theme: dict[str, Paint]
