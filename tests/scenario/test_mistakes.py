@@ -214,7 +214,7 @@ def replaced(old: str, new: str) -> str:
             SHORT.replace("curious-decoder}", "attribute-inference}") + "budgets: 10\n",
             (6, 3),
             "attacks.inside",
-            "no budget of 10 samples buys this attack enough records",
+            "no budget of 10 samples buys this attack enough records; one of",
             None,
         ),
     ],

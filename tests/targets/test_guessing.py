@@ -185,6 +185,12 @@ def of_body(body: Any, *more: str) -> Any:
             {"encoding": "table", "columns": ["age", "sex"], "categories": {"sex": ["f", "m"]}},
             True,
         ),
+        (
+            {"rows": [{"age": 41, "active": True, "since": None}]},
+            {"rows": "${rows}"},
+            {"encoding": "table", "columns": ["age", "active", "since"]},
+            True,
+        ),
         ({"age": 41, "hours": 8}, "${row}", {"encoding": "table", "columns": ["age", "hours"]}, False),
         (
             {"data": {"age": [41], "hours": [8]}},

@@ -19,6 +19,8 @@ from leakrange.scenario.provider import SoundProvider
 
 __all__ = ["check_attacks", "targets_of"]
 
+ROUND_BUDGETS = (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800)
+"""Tried in this order where a scenario's budgets are too small, to name one that is not."""
 _NAMES: TypeAdapter[Any] = TypeAdapter(Names)
 
 
@@ -190,13 +192,18 @@ class _Check:
     def _affordable(self, entry: Any, targets: list[tuple[str, Target]], knowledge: list[Knowledge]) -> bool:
         budgets = self.draft.head.budgets if self.draft.head else []
         kind = kind_of(entry)
-        if not budgets or any(
-            kind.buys(target, self.providers[name], each, budget) is not None
-            for name, target in targets
-            for each in knowledge
-            for budget in budgets
-        ):
+
+        def buys(budget: int) -> bool:
+            return any(
+                kind.buys(target, self.providers[name], each, budget) is not None
+                for name, target in targets
+                for each in knowledge
+            )
+
+        if not budgets or any(map(buys, budgets)):
             return True
         message = f"no budget of {', '.join(map(str, budgets))} samples buys this attack enough records"
+        if (enough := next(filter(buys, ROUND_BUDGETS), None)) is not None:
+            message += f"; one of {enough} does"
         self.mistakes.add(self.path, message, key=True)
         return False

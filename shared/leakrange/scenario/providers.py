@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -42,6 +43,8 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
             # Written short, as "data: name", the name stands where the specification would.
             path = (*draft.data_path(label), "name")
             message = unknown("data set", spec.name, datasets)
+            if "LEAKRANGE_DATA" not in os.environ:
+                message += "; imported ones lie in the folder of LEAKRANGE_DATA, which is not set here"
             mistakes.add(path, message, allowed=list(datasets), given=spec.name)
             continue
         if spec.count is not None and not entry.procedural():

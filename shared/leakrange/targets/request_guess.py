@@ -190,22 +190,24 @@ def _of_numbers(template: Any, values: NDArray[np.float64], *, many: bool) -> Re
 
 
 def _of_rows(template: Any, rows: list[dict[str, Any]], *, many: bool) -> RequestGuess:
-    """Rows of a table; texts in them are categories."""
+    """Rows of a table; texts in them are categories, true and false the numbers 1 and 0."""
     if not rows or not all(map(_is_scalar, rows[0].values())):
-        raise InvalidInput("the rows in the body hold more than numbers and texts")
+        raise InvalidInput("the rows in the body hold lists or objects, and no numbers and texts alone")
     columns = list(rows[0])
     texts = {
-        name: list(dict.fromkeys(str(row.get(name)) for row in rows))
+        name: list(dict.fromkeys(row[name] for row in rows if isinstance(row.get(name), str)))
         for name in columns
-        if not _is_number(rows[0][name])
+        if any(isinstance(row.get(name), str) for row in rows)
     }
-    first = [0.0 if name in texts else float(rows[0][name]) for name in columns]
+    empty = [name for name in columns if name not in texts and rows[0][name] is None]
+    first = [0.0 if name in texts else float(rows[0][name] or 0) for name in columns]
     described: dict[str, Any] = {"encoding": "table", "columns": columns}
-    doubts = {}
+    doubts = [f"{', '.join(empty)}: null tells neither number nor text; a number is sent"] if empty else []
     if texts:
         described["categories"] = texts
-        doubts["input"] = f"write all categories of {', '.join(texts)}, in the order of their codes 0, 1, ..."
-    return RequestGuess({"json": template}, described, np.array([first], np.float32), many, doubts=doubts)
+        doubts.append(f"write all categories of {', '.join(texts)}, in the order of their codes 0, 1, ...")
+    doubt = {"input": "; ".join(doubts)} if doubts else {}
+    return RequestGuess({"json": template}, described, np.array([first], np.float32), many, doubts=doubt)
 
 
 def _of_picture(template: Any, file: bytes, *, many: bool) -> RequestGuess:
@@ -270,7 +272,7 @@ def _column(node: Any) -> bool:
 
 
 def _is_scalar(node: Any) -> bool:
-    return isinstance(node, str) or _is_number(node)
+    return node is None or isinstance(node, str | bool) or _is_number(node)
 
 
 def _is_number(node: Any) -> bool:
