@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from leakrange.wire.tensors import encode_npy
+from tests.patience import until
 from tests.proxy.conftest import Range, pictures
 from tests.proxy.servers import clean
 from tests.proxy.test_limit_commands import command
@@ -39,6 +41,24 @@ def test_a_policy_is_put_bound_shown_and_deleted(live: Range) -> None:
     assert command(live, "policies", "delete", "careful").returncode == 0
     assert command(live, "policies", "show", "careful").returncode == 4
     assert "no policies yet" in command(live, "policies", "list").stderr
+
+
+def test_a_policy_is_tried_beside_the_one_that_holds(live: Range) -> None:
+    command(live, "policies", "put", "coarse", "argmax")
+    tried = command(live, "policies", "shadow", "coarse", "--model", "digits")
+    assert tried.returncode == 0, tried.stderr
+    assert "'coarse' is tried for model digits" in tried.stderr
+    images = pictures(3)
+    assert np.allclose(live.query(live.key(100), images, "softmax"), clean("softmax", images))
+    until(
+        lambda: json.loads(command(live, "policies", "shadows", "--json").stdout)[0]["samples"] == 3,
+        20,
+        "the shadow to be computed",
+    )
+    [_, row] = command(live, "policies", "shadows").stdout.splitlines()
+    assert re.fullmatch(r"model digits +coarse +3 +15 +0 +0\.\d+ *", row)
+    assert command(live, "policies", "unshadow", "--model", "digits").returncode == 0
+    assert "no policy is tried" in command(live, "policies", "shadows").stderr
 
 
 def test_a_route_is_put_shown_and_deleted(live: Range) -> None:

@@ -1,4 +1,5 @@
-"""``policies list|show|put|delete|bind|unbind``: the output defences, and for whom each holds."""
+"""``policies list|show|put|delete|bind|unbind|shadow``: the output defences, and for whom each holds or is
+tried."""
 
 from __future__ import annotations
 
@@ -94,6 +95,66 @@ def bindings(state: State = None, url: Url = None, as_json: AsJson = False) -> N
         [(_whose(binding), binding.policy) for binding in bound],
         empty="no policy holds for anybody: 'leakrange policies bind' changes that",
     )
+
+
+@policies.command("shadow")
+def shadow(
+    name: Named,
+    key: Key = None,
+    model: Model = None,
+    endpoint: Endpoint = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try a policy beside the one that holds: it is computed on the same answers and counted, and nothing of
+    it is sent."""
+    checked_name(name, "policy")
+    with connect(state, url) as place:
+        tried = place.policies.shadow(name, key=key, model=model, endpoint=endpoint)
+    if as_json:
+        print_json(tried)
+    else:
+        note(f"policy {name!r} is tried for {_whose(tried)}; 'leakrange policies shadows' says what changes")
+
+
+@policies.command("shadows")
+def shadows(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
+    """List the policies that are tried, and what each would have changed."""
+    with connect(state, url) as place:
+        tried = place.policies.shadows()
+    if as_json:
+        print_json(tried)
+        return
+    print_table(
+        ("tried for", "policy", "samples", "other values", "other decisions", "mean distance"),
+        [
+            (
+                _whose(each),
+                each.policy,
+                each.samples,
+                each.changed,
+                each.decisions,
+                None if each.distance is None else f"{each.distance:.4g}",
+            )
+            for each in tried
+        ],
+        empty="no policy is tried: 'leakrange policies shadow' does so",
+    )
+
+
+@policies.command("unshadow")
+def unshadow(
+    key: Key = None,
+    model: Model = None,
+    endpoint: Endpoint = None,
+    state: State = None,
+    url: Url = None,
+) -> None:
+    """Try no policy any more for exactly these; with none of them, for all else."""
+    with connect(state, url) as place:
+        place.policies.unshadow(key=key, model=model, endpoint=endpoint)
+    note("the policy is tried no more")
 
 
 def _link(text: str) -> Any:
