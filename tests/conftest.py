@@ -113,7 +113,8 @@ def embedded_range(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedde
     changed.
     """
     standing = EmbeddedRange(tmp_path_factory.mktemp("range"))
-    standing.up()
+    standing.data.mkdir()
+    standing.up(LEAKRANGE_DATA=str(standing.data))
     yield standing
     standing.down()
 

@@ -78,11 +78,13 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 180.0) -
 
 
 class EmbeddedRange:
-    """A range in ``root``; `up` first."""
+    """A range in ``root``; `up` first. ``data`` is a place for data sets, which it only sees if it is told
+    so."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = StateFolder(root)
+        self.data = root.with_name(f"{root.name}-data")
 
     def up(self, **environment: str) -> None:
         """Stand it up on free ports, with these variables and no others of ours."""

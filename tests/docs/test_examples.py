@@ -29,11 +29,9 @@ EXECUTED: tuple[tuple[str, str | None], ...] = (
     ("docs/budgets.md", None),
     ("docs/editor.md", "From other editors"),
     ("docs/events.md", None),
-    ("docs/guides/attack-endpoint.md", None),
     ("docs/guides/audit-model.md", "A file"),
     ("docs/guides/model-files.md", "Two files"),
     ("docs/guides/model-files.md", "For a provider elsewhere"),
-    ("docs/guides/protect-endpoint.md", None),
     ("docs/guides/python-client.md", None),
     ("docs/guides/results.md", None),
 )
@@ -97,15 +95,10 @@ def run(
     ends: int = 0,
     **names: str,
 ) -> str:
-    """Run a page's shell blocks, or those below a heading, as one script; gives what it printed. Python that
-    the page says to save as a file is there."""
+    """Run a page's shell blocks, or those below a heading, as one script; gives what it printed."""
     assert (page, heading) in EXECUTED
     found = blocks(page) if heading is None else sections(page, heading)
     script = before + "".join(block.text for block in found if block.language == "sh")
-    code = [block.text for block in found if block.language == "python"]
-    saved = re.findall(r"Save it as\s+`([\w.]+)`", (Path(__file__).parents[2] / page).read_text())
-    for name, text in zip(saved, code, strict=True):
-        (place / name).write_text(_here(text, embedded, names))
     done = subprocess.run(
         ["bash", "-c", FAIL_LOUDLY + _here(script, embedded, names)],
         cwd=place,
@@ -141,26 +134,6 @@ def test_editors_are_told_of_mistakes_and_what_can_be_written(
     checked, proposed = run("docs/editor.md", embedded_range, place, "From other editors").splitlines()
     assert json.loads(checked)["valid"] is True
     assert "digits" in proposed
-
-
-def test_an_endpoint_is_protected(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
-    said = run("docs/guides/protect-endpoint.md", embedded_range, place)
-    [values] = re.findall(r'"model":"my-model".*?"values":(\[\[.*?\]\])', said)
-    for row in re.findall(r"\[([\d.,-]+)\]", values):
-        assert all(re.fullmatch(r"\d(\.\d)?", number) for number in row.split(",")), row
-    assert '"policy":"coarse"' in said
-
-
-def test_an_endpoint_is_attacked(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
-    said = run("docs/guides/attack-endpoint.md", embedded_range, place, MODEL="my-model")
-    [right, low, high] = map(
-        float, re.findall(r"read right: ([\d.]+)% \(95 %: ([\d.]+)% to ([\d.]+)%", said)[0]
-    )
-    [majority] = map(float, re.findall(r"the most frequent class: ([\d.]+)%", said))
-    assert low <= right <= high
-    assert 50 <= majority < 60
-    [area, lowest, highest] = map(float, re.findall(r"AUC: ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\)", said)[0])
-    assert 0 <= lowest < area < highest <= 1
 
 
 def test_python_talks_to_a_range(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:

@@ -43,7 +43,7 @@ def executed(notebook: Any) -> list[Any]:
 
 def test_the_repository_holds_no_outputs() -> None:
     names = {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
-    assert names == {"first-run", "attack-your-endpoint", "protect-your-endpoint"}
+    assert names == {"first-run"}
     for name in names:
         notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
         assert executed(notebook) == [], name
@@ -61,23 +61,3 @@ def test_a_first_run(run: Any, tmp_path: Path) -> None:
     assert len({honesty for *_, honesty in rows}) == 1
     assert all(f">{word}<" in chart for word in ("AUC of the attacker", "none", "label-only"))
     assert "label-only" in (tmp_path / "notebooks" / "first-run.html").read_text()
-
-
-def test_an_own_endpoint_is_attacked(run: Any) -> None:
-    printed, _ = run("attack-your-endpoint")
-    assert "spent: 1200\n" in printed
-    right = {name: float(share) for name, share in re.findall(r"(\w+): ([\d.]+)% read right", printed)}
-    [usual] = map(float, re.findall(r"the most frequent class: ([\d.]+)%", printed))
-    assert usual < right["softmax"] < 70
-    assert right["features"] > 85
-
-
-def test_an_own_endpoint_is_protected(run: Any) -> None:
-    printed, [chart] = run("protect-your-endpoint")
-    found = re.findall(r"(?m)^(.*?) +attacker ([\d.]+)%  user ([\d.]+)%$", printed)
-    attacker = {name: float(share) for name, share, _ in found}
-    user = {name: float(share) for name, _, share in found}
-    assert attacker["as it is"] > 85 > attacker["noise 0.5"] > attacker["noise 2"]
-    assert attacker["as it is"] - attacker["noise 0.5"] > user["as it is"] - user["noise 0.5"]
-    assert all(f">{policy}<" in chart for policy in user)
-    assert user["as it is"] > 85 > user["noise 2"] > 55
