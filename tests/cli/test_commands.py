@@ -170,7 +170,8 @@ def test_mistakes_are_json_for_programs(embedded_range: EmbeddedRange, mistaken:
     assert done.returncode == 2
     told = json.loads(done.stdout)
     assert told["valid"] is False
-    assert told == json.loads(leakrange("scenario", "check", str(mistaken), "--json").stdout)
+    data = {"LEAKRANGE_DATA": str(embedded_range.data)}
+    assert told == json.loads(leakrange("scenario", "check", str(mistaken), "--json", **data).stdout)
 
 
 def test_a_budget_that_cannot_be_is_named(embedded_range: EmbeddedRange) -> None:
