@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def attack(operation: Any, statuses: set[int]) -> None:
         if answer.status_code >= 400:
             assert answer.headers["content-type"] == ["application/problem+json"]
             assert answer.json()["status"] == answer.status_code
+            assert not case.path.startswith("/v2") or answer.json()["error"]
 
     ask()
 
@@ -48,10 +50,11 @@ def test_no_request_makes_the_provider_fail(provider: Provider, digests: dict[st
         assert not isinstance(found, schemathesis.core.result.Err), found.err()
         attack(found.ok(), tried.setdefault(found.ok().label, set()))
     assert len(tried) >= 12
-    for endpoint in ("logits", "verification"):  # unknown models, and bodies that known ones cannot use
-        statuses = tried[f"POST /v1/models/{{model}}/{endpoint}"]
+    for endpoint in ("v1/models/{model}/logits", "v1/models/{model}/verification", "v2/models/{model}/infer"):
+        statuses = tried[f"POST /{endpoint}"]  # unknown models, and bodies that known ones cannot use
         assert 404 in statuses
         assert statuses & {400, 413, 415, 422}
+    assert {200, 404} <= tried["GET /v2/models/{model}"]
     assert {200, 404} <= tried["GET /v1/models/{model}/gallery"]
     assert 200 in tried["GET /v1/models/{model}/artifact"]
     assert 200 in tried["GET /v1/operator/models/{model}/intake"]
@@ -73,6 +76,14 @@ def test_the_document_knows_every_route(provider: Provider) -> None:
         "/v1/models/{model}/gallery": ["get"],
         "/v1/models/{model}/gallery/{person}": ["delete", "put"],
         "/v1/models/{model}/outputs": ["post"],
+    }
+    assert {path: sorted(paths[path]) for path in paths if path.startswith("/v2")} == {
+        "/v2": ["get"],
+        "/v2/health/live": ["get"],
+        "/v2/health/ready": ["get"],
+        "/v2/models/{model}": ["get"],
+        "/v2/models/{model}/ready": ["get"],
+        "/v2/models/{model}/infer": ["post"],
     }
     logits = paths["/v1/models/{model}/logits"]["post"]
     assert set(logits["requestBody"]["content"]) >= {"application/json", "application/x-npy", "image/png"}
@@ -101,4 +112,24 @@ def test_the_document_is_true_of_verifications(provider: Provider, digests: dict
         case = schema[path][method].Case(path_parameters=names, **media, **sent)
         answer = case.call()
         assert answer.status_code in (200, 204), answer.text
+        case.validate_response(answer, checks=[schemathesis.checks.response_schema_conformance])
+
+
+def test_the_document_is_true_of_inference(provider: Provider, digests: dict[str, str]) -> None:
+    provider.deploy("faces", digests["honest"]).raise_for_status()
+    schema = schemathesis.openapi.from_url(f"{provider.url}/openapi.json")
+    tensor = {"name": "input", "shape": [1, *SHAPE], "datatype": "UINT8", "data": [7] * math.prod(SHAPE)}
+    for method, path, sent in (
+        (
+            "POST",
+            "/v2/models/{model}/infer",
+            {"media_type": "application/json", "body": {"inputs": [tensor]}},
+        ),
+        ("GET", "/v2/models/{model}", {}),
+        ("GET", "/v2", {}),
+    ):
+        names = {"model": "faces"} if "{model}" in path else {}
+        case = schema[path][method].Case(path_parameters=names, **sent)
+        answer = case.call()
+        assert answer.status_code == 200, answer.text
         case.validate_response(answer, checks=[schemathesis.checks.response_schema_conformance])

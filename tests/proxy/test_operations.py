@@ -172,6 +172,7 @@ def test_the_schema_holds_under_whatever_schemathesis_makes_of_it(live: Range) -
     schema = schemathesis.openapi.from_url(f"{live.url}/openapi.json")
     paths = set(schema.raw_schema["paths"])
     assert {"/v1/models", "/v1/models/{model}/logits", "/v1/models/{model}/outputs", "/admin/keys"} <= paths
+    assert {"/v2", "/v2/models/{model}", "/v2/models/{model}/infer"} <= paths
     seen = Counter[int]()
     for result in schema.get_all_operations():
         operation = result.ok()
@@ -199,5 +200,7 @@ def _try(operation: Any, bearer: str, seen: Counter[int]) -> None:
         assert answer.status_code < 500, (case.method, case.path, answer.text)
         if answer.status_code >= 400:
             assert answer.headers["content-type"][0] == "application/problem+json", answer.text
+            # Clients of the Open Inference Protocol read no other member.
+            assert not case.path.startswith("/v2") or answer.json()["error"], answer.text
 
     check()
