@@ -19,6 +19,7 @@ from leakrange.targets.dialogue import TargetCall, TargetReply
 from leakrange.targets.sending import send
 from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.transport import in_words
 
 __all__ = ["Exchange", "converse", "request"]
 
@@ -98,7 +99,7 @@ async def _sent(target: RemoteTarget, call: TargetCall, environment: Mapping[str
             status, reply = await send(session, credentials, target, call, most=MOST_BYTES)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise CliError(
-            f"no answer from {call.url}: {error or type(error).__name__}",
+            f"no answer from {call.url}: {in_words(error)}",
             code=Exit.UNREACHABLE,
             hint="is its server up, and the address in the file right?",
         ) from error

@@ -34,6 +34,7 @@ from leakrange.wire.errors import (
     UpstreamFailed,
 )
 from leakrange.wire.tensors import encode_npy, npy_view
+from leakrange.wire.transport import in_words
 
 __all__ = ["TargetCounts", "TargetFailed", "TargetSpent", "Targets"]
 
@@ -215,7 +216,8 @@ class Targets:
             except (aiohttp.ClientError, OSError) as error:
                 tries += 1
                 if tries == TRIES:
-                    raise self._failure("connection", f"{call.url} cannot be reached: {error!r}") from error
+                    reason = f"{call.url} cannot be reached: {in_words(error)}"
+                    raise self._failure("connection", reason) from error
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue

@@ -120,6 +120,26 @@ def test_what_a_target_answered_last_is_shown_to_operators_alone(place: Place, f
     assert "API key</label>" not in seen_by_viewer
 
 
+def test_a_page_names_texts_by_their_numbers_and_policies_of_keys_that_may_ask(place: Place) -> None:
+    taken = {
+        "encoding": "table",
+        "columns": ["age", "land"],
+        "categories": {"land": ["France", "Spain"]},
+    }
+    given = {"name": "rows", "owner": "team", "preset": "mlflow", "url": "http://127.0.0.1:9"}
+    given |= {"card": {"input": taken, "classes": ["a", "b"]}}
+    put(place, "/routes/rows", {"target": given, "probe": False})
+    put(place, "/policies/rounded", {"chain": [{"round": {"decimals": 1}}]})
+    for name, models in (("theirs", ["rows"]), ("another", ["others"])):
+        key(place, name, id=name, models=models, policy="rounded")
+    with login(place.url) as client:
+        page = client.get("/protection/rows").text
+    httpx.delete(f"{place.proxy}/admin/routes/rows", headers=ADMIN)
+    assert "In land, 0 is France, 1 is Spain." in page
+    assert "key theirs" in page
+    assert "another" not in page
+
+
 def test_only_operators_with_a_form_of_ours_try(place: Place, foreign: Foreign) -> None:
     secret = key(place, "two")
     assert httpx.post(f"{place.url}/protection/risk/try", data={"key": secret}).status_code == 401

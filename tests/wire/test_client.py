@@ -462,3 +462,19 @@ async def test_every_known_error_crosses_the_wire(transport: Transport) -> None:
 
 def _below(kind: type[LeakrangeError]) -> list[type[LeakrangeError]]:
     return [found for child in kind.__subclasses__() for found in (child, *_below(child))]
+
+
+async def test_aiohttp_says_in_words_why_nobody_answers() -> None:
+    transport = AiohttpTransport()
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and does not listen
+        place = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(Unavailable) as refused:
+            await transport.send("GET", f"{place}/v1/models", {}, None)
+    assert refused.value.detail == f"no answer from {place}: Connection refused"
+    with pytest.raises(Unavailable) as unnamed:
+        await transport.send("GET", "http://nobody.invalid/", {}, None)
+    assert "no answer from http://nobody.invalid: " in unnamed.value.detail
+    assert "ssl:" not in unnamed.value.detail
+    await transport.close()
+    assert transports.in_words(TimeoutError()) == "it took too long"

@@ -94,7 +94,9 @@ async def _page(
     fares = await health_of(route, proxy.transport)
     card = fares.card
     endpoint = None if card is None else endpoint_for(card)
-    bound = [each for each in bindings if each.model in (None, model)]
+    keys = keys_of(await proxy.accounts(), model)
+    asking = {None, *(key.id for key in keys)}
+    bound = [each for each in bindings if each.model in (None, model) and each.key in asking]
     return show(
         request,
         "protected.html.j2",
@@ -106,10 +108,7 @@ async def _page(
         card=card,
         policy=holding(bindings, model, endpoint=endpoint),
         bound=[(each, policies[each.policy].in_words() if each.policy in policies else "") for each in bound],
-        keys=[
-            (each, holding(bindings, model, key=each.id, endpoint=endpoint))
-            for each in keys_of(await proxy.accounts(), model)
-        ],
+        keys=[(each, holding(bindings, model, key=each.id, endpoint=endpoint)) for each in keys],
         curl=curl_for(card, model, request.app.state.settings.proxy_for_clients),
         tried=tried,
     )

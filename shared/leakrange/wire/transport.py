@@ -5,6 +5,9 @@ The body of an answer comes from a server that is not trusted: it is bounded onc
 
 from __future__ import annotations
 
+import os
+import socket
+import ssl
 import zlib
 from collections.abc import AsyncIterator
 from functools import lru_cache
@@ -16,7 +19,7 @@ import httpx
 from leakrange.wire.answers import Answer
 from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
 
-__all__ = ["ACCEPTED", "AiohttpTransport", "HttpxTransport", "Received", "Transport"]
+__all__ = ["ACCEPTED", "AiohttpTransport", "HttpxTransport", "Received", "Transport", "in_words"]
 
 ACCEPTED = "gzip"
 """The encodings in ``Accept-Encoding``. Of the others some unpack a million times their size at once."""
@@ -138,9 +141,7 @@ class AiohttpTransport:
                 received = await _whole(answer.content.iter_any(), encoding, place)
                 return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, received)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise Unavailable(
-                f"no answer from {place}: {error or type(error).__name__}", hint=HINT
-            ) from error
+            raise Unavailable(f"no answer from {place}: {in_words(error)}", hint=HINT) from error
 
     async def close(self) -> None:
         """See `Transport`."""
@@ -165,3 +166,15 @@ def _place(url: str) -> str:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidInput(f"{url[:200]!r} is not an HTTP address", hint="write it as http://host:port")
     return f"{parsed.scheme}://{parsed.netloc.decode()}"
+
+
+def in_words(error: Exception) -> str:
+    """The reason why aiohttp reached nobody, without what only its authors understand: "Connection
+    refused"."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, TimeoutError):
+        return "it took too long"
+    number = cause.errno if isinstance(cause, OSError) else None
+    if isinstance(cause, socket.gaierror | ssl.SSLError) or not number:  # their numbers are not the system's
+        return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return os.strerror(number)
