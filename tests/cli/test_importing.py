@@ -34,7 +34,7 @@ def test_a_table_is_imported_listed_planned_and_removed(table: Path) -> None:
     assert "balance number 2 20 missing: the training rows' mean, and marked" in lines
     assert "country category 3" in lines
     assert any(line.startswith("gender hidden female (") for line in lines)
-    assert "CSV: 200 of 200 rows kept, table 6 each" in lines
+    assert "CSV: 200 of 200 rows kept, each a row of 6 numbers" in lines
     assert "split: 160 training rows, 40 test rows" in lines
 
     listed = json.loads(data(table, "list", "--json").stdout)

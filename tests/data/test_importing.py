@@ -223,7 +223,7 @@ HOSTILE = {
         LINES.replace(",f,", ",=f(),").encode(),
         "'=f()', which is no name for a class",
     ),
-    "one row again and again": (b"age,sex,bad\n" + b"1,f,0\n" * 300 + b"2,m,1\n", "rows are near-copies"),
+    "one row again and again": (b"age,sex,bad\n" + b"1,f,0\n" * 300 + b"2,m,1\n", "rows equal each other"),
     "a column that says nothing": (
         b"age,sex,bad\n" + b"7,f,0\n7,m,1\n" * 30,
         "no column is left for a sample",

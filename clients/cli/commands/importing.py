@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,7 @@ def import_data(
         str | None, typer.Option("--person", help="the column that says whose row it is")
     ] = None,
     member: Annotated[
-        str | None, typer.Option("--member", help="the column that says who was trained on")
+        str | None, typer.Option("--member", help="the column that says on which rows a model was trained")
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", help="a column that samples leave out; may be repeated")
@@ -137,21 +138,29 @@ def _show(prepared: Prepared) -> None:
     )
     say("")
     rows, groups = facts["rows"], facts["groups"]
-    say(f"{prepared.kind}: {rows['kept']:,} of {rows['read']:,} rows kept, {_form(prepared)} each")
+    say(f"{prepared.kind}: {rows['kept']:,} of {rows['read']:,} rows kept, each {_form(prepared)}")
     for why, count in rows["left_out"].items():
         say(f"left out: {count:,} rows, {why}")
     say(f"split: {facts['split']['train']:,} training rows, {facts['split']['test']:,} test rows")
-    people = f", {groups['people']:,} people" if groups["people"] else ""
-    say(
-        f"kept on one side of each split: {groups['near_copies']:,} rows that equal another{people}; "
-        f"the largest group has {groups['largest']:,} rows"
-    )
+    say(_together(groups))
     for each in facts["notes"]:
         say(each)
 
 
 def _form(prepared: Prepared) -> str:
-    return f"{prepared.sample.encoding} {'x'.join(map(str, prepared.sample.shape))}"
+    sample = prepared.sample
+    if sample.encoding == "table":
+        return f"a row of {sample.shape[0]} numbers"
+    return f"a {sample.encoding} of {' x '.join(map(str, sample.shape))}"
+
+
+def _together(groups: Mapping[str, int]) -> str:
+    """Which rows are never divided between training and test."""
+    copies, people, largest = groups["near_copies"], groups["people"], groups["largest"]
+    if largest == 1:
+        return "no rows have to stay together: none equals another"
+    of_people = f"; the rows of each of {people:,} people do, too" if people else ""
+    return f"{copies:,} rows equal another, and such rows stay together{of_people}; at most {largest:,} rows"
 
 
 def _part(prepared: Prepared, name: str) -> str:

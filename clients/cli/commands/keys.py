@@ -89,8 +89,9 @@ def create(
         print_json(created)
         return
     allowed = ", ".join(created.endpoints or ["all endpoints"])
+    passes = f"policy {created.policy}" if created.policy else "no policy of its own"
     note(
-        f"key {name!r}: {budget} samples, policy {created.policy or 'none'}, {allowed} of "
+        f"key {name!r}: {budget} samples, {passes}, {allowed} of "
         f"{', '.join(created.models or ['all models'])}; it is shown this once"
     )
     say(created.key)

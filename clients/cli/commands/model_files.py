@@ -22,7 +22,7 @@ PROVIDER = "provider-honest"
 """The party of an embedded range that serves it: nothing is hidden in its outputs by us."""
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="ONNX, skops, torch.export or TorchScript")]
-Card = Annotated[Path, typer.Option("--card", help="YAML: what it takes, and what its numbers are")]
+Card = Annotated[Path, typer.Option("--card", help="YAML: what the model takes, and what its numbers mean")]
 Name = Annotated[str | None, typer.Option("--name", help="serve it by the running range, under this name")]
 Trust = Annotated[
     bool, typer.Option("--trust", help="it may run code: I trust its maker as I do that of a program I run")
@@ -39,9 +39,9 @@ def add(
     state: State = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a model file that others made against a card, and keep it for a provider to serve.
+    """Check a model file that others made against its card, and keep it for a provider to serve.
 
-    Prints the digest that a deployment names. With --name it is deployed at once.
+    With --name the running range serves it at once. Prints the file's digest, by which it is named elsewhere.
     """
     if name is not None and not is_name(name):
         raise CliError(f"--name {name!r} is no name", code=Exit.USAGE, hint="use letters, digits, '._-'")

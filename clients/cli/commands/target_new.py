@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -164,8 +165,7 @@ def _finish(
     from leakrange.targets.draft import doubtful_lines, written
 
     step = draft.question().steps[-1]
-    kind = {name: value for name, value in draft.input.items() if name != "categories"}
-    note(f"one sample is sent to {step.url}: {kind}")
+    note(f"one sample is sent to {step.url}: {_in_words(draft.input)}")
     if not yes and not typer.confirm("Send it?", err=True):
         raise CliError("nothing was sent", code=Exit.FAILED)
     reply = draft.ask(_heard, os.environ)
@@ -199,6 +199,13 @@ def _finish(
     note(f"next: leakrange target check {path}; then name it in a scenario ('endpoint: {path}'),")
     note(f"or have the proxy serve it: leakrange targets put {path}")
     say(str(path))
+
+
+def _in_words(described: Mapping[str, Any]) -> str:
+    """A sample in words, such as "a table's row of age, hours"."""
+    if described.get("columns"):
+        return f"a table's row of {', '.join(described['columns'])}"
+    return f"a {described['encoding']} of {' x '.join(map(str, described['shape']))}"
 
 
 def _nothing() -> AnswerGuess:

@@ -302,7 +302,7 @@ def _price(findings: Findings, rows: Rows) -> str:
     text = f", at {_article(metric.title)} of {figure(used.mean, metric.unit)}"
     reference = findings.reference(subject)
     less = findings.utility_difference(row, reference) if reference else None
-    if less is None and families(findings) == ["remote"]:
+    if less is None and set(families(findings)) <= set(STRANGE):
         return text
     if less is None:
         return text + ", with no honest provider of the same task to compare it with"

@@ -135,7 +135,7 @@ def _official(group: NDArray[np.int64], trained: NDArray[np.bool_] | None) -> ND
         largest = int(np.unique(group, return_counts=True)[1].max())
         raise InvalidInput(
             f"{count[0]} training rows and {count[1]} test rows would be left: {largest} of {len(group)} "
-            "rows are near-copies or of one person",
+            "rows equal each other, or are of one person",
             hint="import rows that differ more, or of more people",
         )
     return official

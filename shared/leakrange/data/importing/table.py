@@ -57,7 +57,10 @@ def prepare_table(records: Records, use: ColumnUse, scratch: Path) -> Prepared:
         division=division,
         use=use,
         columns=tuple(plans),
-        notes=("numbers are standardised by the mean and deviation of the training rows",),
+        notes=(
+            "nets of the range see numbers less the training rows' mean, divided by their deviation; a model"
+            " that somebody else serves gets them as they stand",
+        ),
     )
 
 
