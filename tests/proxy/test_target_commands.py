@@ -132,7 +132,7 @@ def test_a_target_is_served_shown_and_withdrawn(
     assert json.loads(command(live, "targets", "show", "risk", "--json").stdout)["asked"]["sent"] == 1
     server.faults = iter([(400, {})])
     assert "answered at 20" in shown
-    assert command(live, "targets", "put", path, "--as", "other").returncode == 3
+    assert command(live, "targets", "put", path, "--as", "other").returncode == 2
     assert "answered 400: " in command(live, "targets", "show", "risk").stdout
     live.admin("GET", "/routes/other", status=404)
     done = command(live, "targets", "put", path, "--as", "other", "--no-probe", "--json")
