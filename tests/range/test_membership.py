@@ -8,7 +8,16 @@ import pytest
 from tests.range.conftest import Controller, scenario
 
 pytestmark = pytest.mark.timeout(900)
-POOL, POPULATION = 160, 100
+POOL, POPULATION, QUERIES = 160, 100, 6
+COSTS = {
+    "loss": POOL,
+    "lira": POOL,
+    "rmia": POOL + POPULATION,
+    "votes": POOL * QUERIES,
+    "quantile": POOL + POPULATION,
+    "blind": 0,
+}
+BUDGETS = [POOL, POOL + POPULATION, POOL * QUERIES]
 
 
 def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controller: Controller) -> None:
@@ -22,31 +31,25 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             "loss": {"kind": "loss-threshold"},
             "lira": {"kind": "lira", "shadows": 4},
             "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION},
+            "votes": {"kind": "label-votes", "shadows": 4, "queries": QUERIES},
+            "quantile": {"kind": "quantile", "population": POPULATION},
             "blind": {"kind": "blind"},
         },
         defences={"none": [], "label-only": ["argmax"]},
-        budgets=[POOL, POOL + POPULATION],
+        budgets=BUDGETS,
     )
     run = controller.run(text)
     assert run.view["state"] == "done", run.view["error"]
-    # RMIA's population is beyond the smaller budget, the others' pool is not; of no defence nothing is known.
+    # There is a trial where the budget answers for all that an attack asks; of no defence nothing is known.
     cells = {name.removeprefix("overfitted-s0.") for name in run.trials}
-    large = f"b{POOL + POPULATION}"
+    known = {"none": ["unaware"], "label-only": ["unaware", "aware"]}
     assert cells == {
-        *(
-            f"none.{name}.unaware.b{budget}"
-            for name in ("loss", "lira", "blind")
-            for budget in (POOL, POOL + POPULATION)
-        ),
-        *(f"label-only.blind.unaware.b{budget}" for budget in (POOL, POOL + POPULATION)),
-        f"none.rmia.unaware.{large}",
-        *(
-            f"label-only.{name}.{knowledge}.b{budget}"
-            for name in ("loss", "lira")
-            for knowledge in ("unaware", "aware")
-            for budget in (POOL, POOL + POPULATION)
-        ),
-        *(f"label-only.rmia.{knowledge}.{large}" for knowledge in ("unaware", "aware")),
+        f"{defence}.{name}.{knowledge}.b{budget}"
+        for name, cost in COSTS.items()
+        for defence in known
+        for knowledge in (known[defence] if name != "blind" else ["unaware"])
+        for budget in BUDGETS
+        if cost <= budget
     }
     [blind] = {trial["metrics"]["auc"]["value"] for name, trial in run.trials.items() if ".blind." in name}
     for name, trial in run.trials.items():
@@ -62,10 +65,10 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             assert (trial["spent"], figures["control"]) == (0, 1.0)
             assert low < 0.5
             continue
-        assert trial["spent"] == POOL + (POPULATION if ".rmia." in name else 0)
+        assert trial["spent"] == COSTS[name.split(".")[2]]
         assert figures["blind_auc"] == pytest.approx(max(0.5, blind), abs=1e-6)
         assert figures["beyond_blind"] == pytest.approx(figures["auc"] - figures["blind_auc"])
-        if ".none." in name:
+        if ".none." in name or ".votes." in name:  # one label hides them, and the labels of variants do not
             assert figures["auc"] > 0.6, name
     asked = {
         entry["name"].removeprefix(f"{run.id}.attacker."): entry["spent"] for entry in run.results["ledger"]
@@ -74,7 +77,9 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
     assert (
         asked["overfitted-s0.none.population0"] == asked["overfitted-s0.label-only.population0"] == POPULATION
     )
-    models, asked_shadows = 1 + 4, 4 + 2  # four for the pool, RMIA's two for its population as well
+    assert asked["overfitted-s0.label-only.pool0.v5"] == POOL
+    # Four shadows for the pool in each variant, RMIA's two for its population as well.
+    models, asked_shadows = 1 + 4, 4 * QUERIES + 2
     for kind, count in (("train", models), ("show", asked_shadows)):
         assert run.view["jobs"][kind] == {"total": count, "done": count, "failed": 0}
     messages = [event["data"].get("message", "") for event in run.events if event["event"] == "job.done"]

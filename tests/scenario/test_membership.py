@@ -98,6 +98,22 @@ def test_the_target_is_asked_under_the_policy_in_force_and_who_knows_it_defends_
     assert plan.classes["digits"]["membership"] == ["not trained on", "trained on"]
 
 
+def test_each_query_of_a_record_is_a_variant_of_it_and_is_paid_for() -> None:
+    plan = expand(parse(TEXT.replace("shadows: 4", "shadows: 4, queries: 3")), sizes)
+    found = trial(plan, "overfitted-s1.none.lira.unaware.b900")
+    assert found.needs.probes["records.2"] == ["overfitted-s1.none.pool0.v2"]
+    probes = {probe.id: probe for probe in plan.probes}
+    asked = {role: probes[names[0]].spans for role, names in found.needs.probes.items()}
+    assert {role: {span.variant for span in spans} for role, spans in asked.items()} == {
+        "records": {0},
+        "records.1": {1},
+        "records.2": {2},
+    }
+    assert sum(span.stop - span.start for spans in asked.values() for span in spans) == 900
+    assert [span.variant for span in found.needs.shows] == [0, 1, 2]
+    assert {each.result.budget for each in plan.trials if each.result.attack == "lira"} == {900}
+
+
 def test_a_provider_that_trains_on_everything_has_no_others() -> None:
     with pytest.raises(InvalidScenario) as refused:
         parse(TEXT.replace(", subset: {pool: 300}", ""))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from leakrange.data.spans import span_of
+from leakrange.data.spans import samples_of
 from leakrange.defences.chain import DefenceChain, questions
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.services.attacker.keys import derived_key
@@ -114,8 +114,7 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     chain = connection.bound(job, key, DefenceChain.parse(job.defence))
     begun = time.perf_counter()
     if chain.changes_model:
-        data, chosen = span_of(job.span)
-        released = connection.compute(job, key, data.values[chosen], chain)
+        released = connection.compute(job, key, samples_of(job.span), chain)
     else:
         released = connection.query(job, key, questions(job, chain))
     seconds = time.perf_counter() - begun

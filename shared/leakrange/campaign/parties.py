@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.kinds import fit_attack
 from leakrange.attacks.kinds.trial import Fitted, Uploaded
 from leakrange.data.resembling import NEAR_COPIES
-from leakrange.data.spans import span_of
+from leakrange.data.spans import samples_of, span_of
 from leakrange.defences.chain import DefenceChain, questions
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.defences.trainables import shown_releases, train_stored
@@ -180,8 +180,7 @@ def _answer(
     the model."""
     release = RELEASES[job.endpoint]
     if chain.changes_model:
-        data, chosen = span_of(job.span)
-        return served.on_device(chain, data.values[chosen], release, job.identity())
+        return served.on_device(chain, samples_of(job.span), release, job.identity())
     asked = questions(job, chain)
     return served.defended(policy.chain, release, served.answer(release, asked), job.identity(), asked)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.spans import span_of
+from leakrange.data import load
+from leakrange.data.spans import samples_of
 from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
@@ -222,8 +223,8 @@ class DefenceChain:
 def questions(job: ProbeJob, chain: DefenceChain) -> NDArray[Any]:
     """The samples (B, …) of a chunk, or its pairs (B, 2, …), with the input defences of ``chain`` applied.
     The same job gives the same ones each time. Raises `InvalidInput` for a span beyond its split."""
-    data, chosen = span_of(job.span)
+    samples = samples_of(job.span)
     if job.pairs is not None:
-        chosen = chosen[np.array(job.pairs)]
+        samples = samples[np.array(job.pairs)]
     draw = np.random.default_rng(int(job.identity(), 16))
-    return np.ascontiguousarray(chain.obfuscate(data.values[chosen], data.spec, draw))
+    return np.ascontiguousarray(chain.obfuscate(samples, load(job.span.data).spec, draw))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import load
-from leakrange.data.spans import span_of
+from leakrange.data.spans import samples_of
 from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.artifact import load as load_defence
 from leakrange.defences.artifact import save as save_defence
@@ -71,6 +71,5 @@ def shown_releases(
     folder: Path, release: ReleaseKind, span: Span, device: str = "cpu"
 ) -> NDArray[np.float32]:
     """The releases (samples, N) of the model in ``folder`` for the samples of a span."""
-    data, chosen = span_of(span)
     classifier = load_provider(folder).classifier.to(device)
-    return outputs(classifier, data.values[chosen], release)
+    return outputs(classifier, samples_of(span), release)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.jobs.recipe import DataSpec
 
-__all__ = ["Span", "Split"]
+__all__ = ["MOST_VARIANTS", "Span", "Split"]
+
+MOST_VARIANTS = 255
+"""The greatest number of a variant."""
 
 Split = Literal[
     "train",
@@ -27,7 +31,11 @@ Split = Literal[
 
 
 class Span(BaseModel):
-    """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set."""
+    """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set.
+
+    ``variant`` 0 is the samples themselves. Each greater number is one way of changing every sample a little:
+    see `leakrange.wire.samples.Encoding.variant`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,3 +43,4 @@ class Span(BaseModel):
     split: Split
     start: Annotated[int, Field(ge=0)]
     stop: Annotated[int, Field(ge=1)]
+    variant: Annotated[int, Field(ge=0, le=MOST_VARIANTS, exclude_if=operator.not_)] = 0

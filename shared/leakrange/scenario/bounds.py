@@ -27,9 +27,9 @@ class Requests:
         self._chunk = chunk
         self._count = 0
 
-    def spans(self, data: DataSpec, split: Split, total: int) -> list[Span]:
-        """The first ``total`` samples of a split. Raises `InvalidScenario` if the plan would have more than
-        `MAX_REQUESTS`."""
+    def spans(self, data: DataSpec, split: Split, total: int, variant: int = 0) -> list[Span]:
+        """The first ``total`` samples of a split, in one variant. Raises `InvalidScenario` if the plan would
+        have more than `MAX_REQUESTS`."""
         self._count += -(-total // self._chunk)
         if self._count > MAX_REQUESTS:
             Mistakes().refuse(
@@ -38,7 +38,7 @@ class Requests:
                 " take a larger 'chunk', fewer 'samples' of the clients, or fewer seeds, defences or repeats",
             )
         return [
-            Span(data=data, split=split, start=start, stop=min(start + self._chunk, total))
+            Span(data=data, split=split, start=start, stop=min(start + self._chunk, total), variant=variant)
             for start in range(0, total, self._chunk)
         ]
 

@@ -39,6 +39,7 @@ class _Question:
     data: DataSpec | None
     """None: the provider's."""
     references: int
+    variant: int
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Needed:
                     defence=question.defence,
                     draw=question.draw,
                     local=self._local(question),
-                    spans=self.requests.spans(data, question.split, count),
+                    spans=self.requests.spans(data, question.split, count, question.variant),
                     by=question.by,
                     references=question.references,
                 )
@@ -179,6 +180,7 @@ class PlannedCell(Cell):
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
+        variant: int = 0,
         repeated: bool = True,
     ) -> list[str]:
         """One probe for each time that the attacker asks; a single one if users ask or the question is not
@@ -195,8 +197,9 @@ class PlannedCell(Cell):
         for draw in self.draws if repeated and by != "users" else range(1):
             mark = "users" if by == "users" else f"{kind}{draw}"
             name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
+            name += f".v{variant}" if variant else ""
             question = _Question(
-                name, self.model.id, defence, draw, split, asker, on_device, data, references
+                name, self.model.id, defence, draw, split, asker, on_device, data, references, variant
             )
             self.needed.questions[question] = max(count, self.needed.questions.get(question, 0))
             self.samples[name] = max(count, self.samples.get(name, 0))

@@ -25,6 +25,8 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 MOST_VALUES = 512 * 512 * 3
 """The most numbers in one sample."""
+NOISE = (0.1, 0.4, 0.2, 0.8)
+"""Deviations of the noise of variants of a sample, of values as a net gets them."""
 
 
 class Encoding(ABC):
@@ -95,6 +97,18 @@ class Encoding(ABC):
     def fitted(cls, values: NDArray[Any], spec: SampleSpec) -> NDArray[Any]:  # noqa: ARG003
         """Bring samples (N, ...) of a data set to the size of ``spec`` if they are `resizable`."""
         return values
+
+    @classmethod
+    def variant(
+        cls, sample: NDArray[Any], spec: SampleSpec, number: int, draw: np.random.Generator
+    ) -> NDArray[Any]:
+        """Change a sample (*shape) a little, in the way of that ``number``, from 1. An attacker who asks
+        about several variants of a record learns how firmly the model holds to its class.
+
+        Unless an encoding has ways of its own, normal noise is added, of a deviation from `NOISE` in turn.
+        """
+        noise = draw.normal(scale=NOISE[(number - 1) % len(NOISE)], size=sample.shape)
+        return spec.nearest(sample + noise * np.asarray(spec.scale))
 
 
 encodings: Registry[type[Encoding]] = Registry("encoding", "leakrange.wire.encodings")

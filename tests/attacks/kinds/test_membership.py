@@ -73,6 +73,25 @@ def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(
     np.testing.assert_array_equal(found.population_labels, population[:20])
 
 
+def test_variants_of_records_lie_beside_them_and_the_population_apart(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
+    two = [[[stored(store, "v", 60, 8.0)]], [[stored(store, "v", 60, 9.0)]]]
+    shadow = candidates(store).shadows[0]
+    shown = [stored(store, "shadow", 60, value) for value in (1.5, 1.6)]
+    shadows = [shadow.model_copy(update={"variants": shown})]
+    found = given(candidates(store, variants=two, shadows=shadows), releases)
+    assert found.observed[:, -1, 0].tolist() == [6.0, 8.0, 9.0]
+    assert found.shadows[0, :, 0, 0] == pytest.approx([1.0, 1.5, 1.6])
+    assert found.population_shadows[0, :, 0].tolist() == [3.0] * 20
+    data = load(DIGITS)
+    assert found.samples is not None
+    np.testing.assert_array_equal(found.samples, data.values[data.where("pool")])
+    short = [two[0], [[stored(store, "v", 20, 9.0)]]]
+    with pytest.raises(InvalidInput, match="20 answers for 60 records"):
+        given(candidates(store, variants=short, shadows=shadows), releases)
+
+
 def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: ReleaseStore) -> None:
     noisy = [{"noise": {"scale": 0.5}}]
     once = given(candidates(store, defence=noisy), releases)

@@ -133,6 +133,7 @@ class Cell(ABC):
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
+        variant: int = 0,
         repeated: bool = True,
     ) -> list[str]:
         """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification)
@@ -140,7 +141,7 @@ class Cell(ABC):
         for what is not ``repeated``. An
         attacker with a device applies the defence's changes to samples first; where the defence changes the
         model as well, the device downloads the model and answers by itself. With ``references``, the pairs
-        are of each sample with each of so many images of the public."""
+        are of each sample with each of so many images of the public. ``variant`` is that of the samples."""
 
     @abstractmethod
     def shadow(self, number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -22,7 +23,7 @@ from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import POOL, POPULATION, Samples, names
 from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
-from leakrange.data.spans import span_of
+from leakrange.data.spans import samples_of, span_of
 from leakrange.data.splits import draw_members
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
@@ -53,12 +54,13 @@ BLIND = "blind"
 
 
 class Shadow(Strict):
-    """One of the attacker's own models. ``data`` says what it was trained on. ``records`` and ``population``
-    are identities of its stored releases for the samples that the target is queried with."""
+    """One of the attacker's own models. ``data`` says what it was trained on. ``records``, ``population`` and
+    ``variants`` are identities of its stored releases for the samples that the target is queried with."""
 
     data: DataSpec
     records: str
     population: str | None = None
+    variants: Annotated[list[str], Field(exclude_if=operator.not_)] = []
 
 
 class Population(Strict):
@@ -75,7 +77,8 @@ class Candidates(Strict):
     ``records`` name the pool by a specification that does not reveal the model's members. ``target`` is the
     attribute that the model predicts: the attacker knows each record's class. ``shadows`` are the attacker's
     own models, trained in the fleet. ``defence`` is a chain of output defences that the attacker applies to
-    their outputs; with several ``draws`` the results are averaged.
+    their outputs; with several ``draws`` the results are averaged. ``variants`` are the target's answers
+    about variants of the records: see `leakrange.jobs.samples.Span`.
     """
 
     records: Span
@@ -85,6 +88,7 @@ class Candidates(Strict):
     shadows: list[Shadow] = []
     defence: list[Any] = []
     draws: Annotated[int, Field(ge=1)] = 1
+    variants: list[SomeChunks] = []
 
 
 class Drawn(Strict):
@@ -95,11 +99,23 @@ class Drawn(Strict):
 
 
 class _Asked(Strict):
-    """The samples to query: the pool, and the population if the attack uses one."""
+    """The samples to query: the pool, in so many variants, and the population if the attack uses one."""
 
     records: Span
     population: Span | None = None
     defence: list[Any] = []
+    queries: Annotated[int, Field(exclude_if=lambda queries: queries == 1)] = 1
+
+    @property
+    def variants(self) -> dict[str, Span]:
+        """By the role of their probes, the pool in each variant but the first."""
+        numbers = range(1, self.queries)
+        return {f"records.{each}": self.records.model_copy(update={"variant": each}) for each in numbers}
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return self.records.stop * self.queries + (self.population.stop if self.population else 0)
 
 
 @kinds.register("membership")
@@ -125,10 +141,10 @@ class MembershipKind(Kind):
     def buys(
         self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
     ) -> int | None:
-        """The size of the pool, and of the population where the attack uses one. A budget that does not cover
-        both buys nothing."""
+        """The size of the pool, as often as each record is asked about, and of the population where the
+        attack uses one. A budget that does not cover both buys nothing."""
         population = self._population(target, available)
-        count = _pool(provider) + population
+        count = _pool(provider) * _queries(target) + population
         return count if count * target.answers(knowledge) <= budget else None
 
     def plan(self, cell: Cell) -> Needs | None:
@@ -143,13 +159,22 @@ class MembershipKind(Kind):
             if population
             else None,
             defence=[] if cell.knowledge == "unaware" else cell.policy,
+            queries=_queries(cell.target),
         )
+        variants = {
+            role: cell.ask("pool", pool, variant=span.variant) for role, span in asked.variants.items()
+        }
         return Needs(
             streams=cell.uploads(),  # only for the honesty of the decisions: one draw is enough
             probes={"records": cell.ask("pool", pool)}
-            | ({"population": cell.ask(POPULATION, population)} if population else {}),
+            | ({"population": cell.ask(POPULATION, population)} if population else {})
+            | variants,
             shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
-            shows=[span for span in (asked.records, asked.population) if span is not None],
+            shows=[
+                span
+                for span in (asked.records, asked.population, *asked.variants.values())
+                if span is not None
+            ],
             asked=asked.model_dump(mode="json"),
         )
 
@@ -169,21 +194,23 @@ class MembershipKind(Kind):
         records, population = asked.records, asked.population
         on_records = trial.shown(records)
         on_population = trial.shown(population) if population else [None] * len(on_records)
+        on_variants = [trial.shown(span) for span in asked.variants.values()]
         candidates = Candidates(
             records=records,
             answers=trial.answered("records"),
             target=target,
             population=population and Population(span=population, answers=trial.answered("population")),
-            shadows=[_shadow(*each) for each in zip(on_records, on_population, strict=True)],
+            shadows=[_shadow(*each) for each in zip(on_records, on_population, *on_variants, strict=True)],
             defence=asked.defence,
             draws=len(trial.needs.probes["records"]),
+            variants=[trial.answered(role) for role in asked.variants],
         )
         return {ATTACK: Fit(candidates), **blind_fit(trial)}
 
     def judge(self, trial: Trial) -> Judged:
         """Compares the scores with the record of what the model was trained on."""
         asked = _Asked.model_validate(trial.needs.asked)
-        records, population, fitted = asked.records, asked.population, trial.fitted()
+        records, fitted = asked.records, trial.fitted()
         members = trial.members(records.stop)
         return judge_members(
             trial,
@@ -192,8 +219,7 @@ class MembershipKind(Kind):
             utility=measured(decisions_of(trial, trial.uploaded)),
             group=fitted.arrays.get("group"),
             blind=blindly(trial, members, np.arange(records.stop)),
-            spent=len(trial.needs.probes["records"])
-            * (records.stop + (population.stop if population else 0)),
+            spent=len(trial.needs.probes["records"]) * asked.count,
         )
 
     def judge_recorded(self, attack: type[Attack], answers: RecordedAnswers, seed: int) -> Judged | str:
@@ -210,11 +236,16 @@ def _pool(provider: Offer) -> int:
     return provider.data.subset.pool
 
 
-def _shadow(records: Shown, population: Shown | None) -> Shadow:
+def _queries(target: Target) -> int:
+    return int(getattr(target.parameters, "queries", 1))
+
+
+def _shadow(records: Shown, population: Shown | None, *variants: Shown) -> Shadow:
     return Shadow(
         data=records.data,
         records=records.releases,
         population=None if population is None else population.releases,
+        variants=[each.releases for each in variants],
     )
 
 
@@ -271,27 +302,35 @@ def evidence_of(candidates: Candidates, job: FitJob, releases: ReleaseStore) -> 
     together.
     """
     data, records = span_of(candidates.records)
-    observed = releases(candidates.answers)
-    if len(observed) != len(records):
-        raise InvalidInput(f"{len(observed)} answers for {len(records)} records")
-    population, answers = records[:0], observed[:0]
+    queries = [releases(answers) for answers in (candidates.answers, *candidates.variants)]
+    for each in queries:
+        if len(each) != len(records):
+            raise InvalidInput(f"{len(each)} answers for {len(records)} records")
+    observed = np.stack(queries)
+    population, answers = records[:0], observed[0, :0]
     if candidates.population is not None:
         population = _of_same(data, candidates.population.span)
         answers = releases(candidates.population.answers)[: len(population)]
         if len(answers) != len(population):
             raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
-    asked = data.values[np.concatenate([records, population])]
-    released = _shadows(candidates, asked, releases, job, observed.shape[1])
+    spans = [candidates.records.model_copy(update={"variant": each}) for each in range(len(queries))]
+    asked = np.concatenate([*map(samples_of, spans), data.values[population]])
+    released = _shadows(candidates, asked, releases, job, observed.shape[2])
+    about_records, about_population = np.split(released, [len(asked) - len(population)], axis=1)
     labels = data.labels[candidates.target]
     return MembershipEvidence(
-        observed=observed[np.newaxis],
+        observed=observed,
         labels=labels[records],
-        shadows=released[:, np.newaxis, : len(records)],
+        shadows=about_records.reshape(len(released), *observed.shape),
         members=_members(candidates, data),
         population=answers,
         population_labels=labels[population],
-        population_shadows=released[:, len(records) :],
+        population_shadows=about_population,
         release=job.release,
+        samples=data.values[records],
+        population_samples=data.values[population],
+        spec=data.spec,
+        seed=job.seed,
     )
 
 
@@ -324,7 +363,7 @@ def _shadows(
     released = np.empty((len(candidates.shadows), len(asked), width), dtype=np.float32)
     chain = Chain.parse(candidates.defence)
     for number, shadow in enumerate(candidates.shadows):
-        names = [shadow.records] + ([shadow.population] if shadow.population else [])
+        names = [shadow.records, *shadow.variants] + ([shadow.population] if shadow.population else [])
         plain = releases([[name] for name in names])[: len(asked)]  # a prefix of the population is enough
         if plain.shape != released.shape[1:]:
             raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")

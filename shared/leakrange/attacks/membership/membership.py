@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,18 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.jobs.samples import MOST_VARIANTS
 from leakrange.jobs.versions import Change
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 __all__ = [
     "FLOOR",
     "LossThreshold",
     "MembershipAttack",
     "MembershipEvidence",
+    "QueryParameters",
     "ShadowParameters",
     "check",
     "log_confidence",
@@ -30,16 +33,22 @@ __all__ = [
 ]
 
 
-class ShadowParameters(Strict):
-    """The number of shadow models that the attacker trains, and how often an averaging attacker repeats a
-    query.
+class QueryParameters(Strict):
+    """How often a record is asked about: ``queries`` variants of it, the record itself first (see
+    `leakrange.wire.samples.Encoding.variant`), each ``repeats`` times by an averaging attacker."""
+
+    queries: Annotated[int, Field(ge=1, le=MOST_VARIANTS + 1, exclude_if=lambda queries: queries == 1)] = 1
+    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
+
+
+class ShadowParameters(QueryParameters):
+    """The number of shadow models that the attacker trains.
 
     Shadows come in pairs that split the pool: each record is a member of exactly one of the two. So half of
     ``shadows`` were trained on a given record.
     """
 
     shadows: Annotated[int, Field(ge=2, le=512, multiple_of=2)] = 16
-    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,8 @@ class MembershipEvidence:
     their true classes (N,). shadows: the releases of the attacker's K own models for the same queries (K, Q,
     N, Y). members: (K, N), which records each shadow was trained on. population: the target's releases (Z, Y)
     for Z records that no model was trained on, with population_labels (Z,) and population_shadows (K, Z, Y).
-    release: "logits" or "softmax".
+    release: "logits" or "softmax". samples: the records (N, *shape) themselves, of ``spec``, and
+    population_samples (Z, *shape); None where an attacker has only answers about them.
     """
 
     observed: NDArray[np.floating]
@@ -61,6 +71,10 @@ class MembershipEvidence:
     population_labels: NDArray[np.integer]
     population_shadows: NDArray[np.floating]
     release: str
+    samples: NDArray[Any] | None = None
+    population_samples: NDArray[Any] | None = None
+    spec: SampleSpec | None = None
+    seed: int = 0
 
 
 class MembershipAttack(Attack):
@@ -164,12 +178,6 @@ def _odds_of_one(
     return true_class, others
 
 
-class LossThresholdParameters(Strict):
-    """How often an averaging attacker repeats a query."""
-
-    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
-
-
 @attacks.register("loss-threshold")
 class LossThreshold(MembershipAttack):
     """Predicts membership from the cross-entropy −log p_y, with one threshold for all records.
@@ -182,7 +190,7 @@ class LossThreshold(MembershipAttack):
     paper: ClassVar[str] = "Yeom et al. 2018"
     equation: ClassVar[str] = "Adversary 2 (threshold)"
     grants: ClassVar[tuple[str, ...]] = ("queries", "the records and their true classes")
-    Parameters: ClassVar[type[BaseModel]] = LossThresholdParameters
+    Parameters: ClassVar[type[BaseModel]] = QueryParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
         """φ of each record, averaged over its queries. For a single query it ranks records as −loss does, but

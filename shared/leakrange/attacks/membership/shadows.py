@@ -19,9 +19,10 @@ from leakrange.attacks.membership.membership import (
     log_confidence,
     scaled_logit,
 )
+from leakrange.jobs.samples import MOST_VARIANTS
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "rmia"]
+__all__ = ["LabelVotes", "Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "rmia"]
 
 ENOUGH = 64
 """The number of shadows from which on each record's own variance is trusted; the paper pools it below,
@@ -39,6 +40,12 @@ class LiraParameters(ShadowParameters):
 
     mode: Literal["online", "offline"] = "offline"
     variance: Variance = "auto"
+
+
+class LabelVotesParameters(LiraParameters):
+    """As LiRA's, with more queries of each record."""
+
+    queries: Annotated[int, Field(ge=2, le=MOST_VARIANTS + 1)] = 16
 
 
 @attacks.register("lira")
@@ -63,10 +70,36 @@ class Lira(MembershipAttack):
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
         """The log-likelihood ratio (online) or the distance from the out models in deviations (offline)."""
         check(evidence)
-        observed = scaled_logit(evidence.observed, evidence.labels, evidence.release)
-        shadows = scaled_logit(evidence.shadows, evidence.labels, evidence.release)
+        observed = self._confidence(evidence.observed, evidence)
+        shadows = self._confidence(evidence.shadows, evidence)
         score = lira_online if self.parameters.mode == "online" else lira_offline
         return score(observed, shadows, evidence.members, self.parameters.variance)
+
+    def _confidence(
+        self, releases: NDArray[np.floating], evidence: MembershipEvidence
+    ) -> NDArray[np.float64]:
+        """φ (..., Q, N) of releases (..., Q, N, Y)."""
+        return scaled_logit(releases, evidence.labels, evidence.release)
+
+
+@attacks.register("label-votes")
+class LabelVotes(Lira):
+    """LiRA on labels alone: φ is log((v + ½) / (Q − v + ½)), where the model gives v of the record's Q
+    variants its true class. It reads nothing of an answer but the class with the largest value."""
+
+    name: ClassVar[str] = "label-votes"
+    summary: ClassVar[str] = "how many variants of a record get its class, against shadow models"
+    paper: ClassVar[str] = "after Choquette-Choo et al. 2021"
+    equation: ClassVar[str] = "Section 4.1 (data augmentation), judged as LiRA's Algorithm 1"
+    Parameters: ClassVar[type[BaseModel]] = LabelVotesParameters
+
+    def _confidence(
+        self, releases: NDArray[np.floating], evidence: MembershipEvidence
+    ) -> NDArray[np.float64]:
+        """φ of one query (..., 1, N), of releases (..., Q, N, Y)."""
+        right = releases.argmax(axis=-1) == evidence.labels
+        votes = right.sum(axis=-2, keepdims=True)
+        return np.asarray(np.log((votes + 0.5) / (right.shape[-2] - votes + 0.5)))
 
 
 def lira_online(

@@ -12,6 +12,10 @@ from leakrange.wire.samples import Encoding, SampleSpec, encodings
 
 __all__ = ["PictureEncoding"]
 
+SHIFTS = ((0, 1), (0, -1), (1, 0), (-1, 0))
+MOVES = ((True, 0, 0), *((mirrored, *shift) for shift in SHIFTS for mirrored in (False, True)))
+"""Whether a variant is mirrored, and how many pixels it is moved down and to the right."""
+
 
 @encodings.register("picture")
 class PictureEncoding(Encoding):
@@ -44,3 +48,17 @@ class PictureEncoding(Encoding):
     def fitted(cls, values: NDArray[Any], spec: SampleSpec) -> NDArray[Any]:
         """See `Encoding.fitted`."""
         return resized(values, spec.shape[0])
+
+    @classmethod
+    def variant(
+        cls, sample: NDArray[Any], spec: SampleSpec, number: int, draw: np.random.Generator
+    ) -> NDArray[Any]:
+        """See `Encoding.variant`: the picture mirrored; then moved by one pixel, as it is and mirrored; then
+        with noise."""
+        if number > len(MOVES):
+            return super().variant(sample, spec, number - len(MOVES), draw)
+        mirrored, down, right = MOVES[number - 1]
+        height, width, _ = sample.shape
+        rows = np.clip(np.arange(height) - down, 0, height - 1)  # the edge is repeated
+        columns = np.clip(np.arange(width) - right, 0, width - 1)
+        return sample[rows][:, columns[::-1] if mirrored else columns]
