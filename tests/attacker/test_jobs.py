@@ -21,6 +21,7 @@ from leakrange.jobs.orders import CANCEL, LEASE, ORDER, JobReport, Order
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.jobs.steps.probe import ProbeJob
+from leakrange.jobs.steps.walk import WalkJob
 from leakrange.services.attacker.reports import Reporter
 from leakrange.services.attacker.settings import FleetSettings
 from leakrange.services.attacker.task import JobContext
@@ -135,6 +136,31 @@ def test_a_recognition_is_asked_at_its_own_endpoint(fleet: Fleet, upstream: tupl
     fleet.wait_for(fleet.send(job), "done")
     assert [request["path"] for request in app.requests] == ["/v1/models/digits/recognition"]
     assert get_array(fleet.releases, f"{job.identity()}.npy").shape == (4, 6)
+
+
+def test_a_walk_that_begins_again_asks_the_same_under_the_same_identities(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    app, url = upstream
+    where = {name: getattr(probe_job(url, 0, 1), name) for name in ("url", "account", "model", "artifact")}
+    span = Span(data=FACES, split="auxiliary", start=3, stop=11)
+    job = WalkJob(
+        **where, policy=digest("none"), endpoint="softmax", span=span, target="smile", queries=60, seed=4
+    )
+    stored = fleet.releases.root / f"{job.identity()}.npz"
+    walks = []
+    for _ in range(2):
+        done = fleet.wait_for(fleet.send(job), "done")
+        walked = get_arrays(fleet.releases, stored.name)
+        assert done.data["samples"] == walked["asked"].sum() == sum(map(len, app.images))
+        names = [request["idempotency-key"] for request in app.requests]
+        assert len(set(names)) == len(names) > 10
+        walks.append((names, [images.tolist() for images in app.images], walked["distances"].tolist()))
+        stored.unlink()
+        fleet.redis.flushall()
+        app.requests.clear()
+        app.images.clear()
+    assert walks[0] == walks[1]
 
 
 def test_what_is_stored_is_reported_and_not_asked_again(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:

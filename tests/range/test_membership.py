@@ -8,16 +8,18 @@ import pytest
 from tests.range.conftest import Controller, scenario
 
 pytestmark = pytest.mark.timeout(900)
-POOL, POPULATION, QUERIES = 160, 100, 6
+POOL, POPULATION, QUERIES, WALK = 160, 100, 6, 80
 COSTS = {
     "loss": POOL,
     "lira": POOL,
     "rmia": POOL + POPULATION,
     "votes": POOL * QUERIES,
     "quantile": POOL + POPULATION,
+    "boundary": POOL * WALK,
     "blind": 0,
 }
-BUDGETS = [POOL, POOL + POPULATION, POOL * QUERIES]
+ONCE = {"knowledge": ["unaware", "aware"]}
+BUDGETS = [POOL, POOL + POPULATION, POOL * WALK]
 
 
 def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controller: Controller) -> None:
@@ -28,11 +30,12 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         schedule={"epochs": 12, "batch": 20, "lr": 0.003, "select": "last"},
         providers={"overfitted": {"behaviour": "honest", "target": "digit", "release": "logits"}},
         attacks={
-            "loss": {"kind": "loss-threshold"},
-            "lira": {"kind": "lira", "shadows": 4},
-            "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION},
-            "votes": {"kind": "label-votes", "shadows": 4, "queries": QUERIES},
-            "quantile": {"kind": "quantile", "population": POPULATION},
+            "loss": {"kind": "loss-threshold", **ONCE},
+            "lira": {"kind": "lira", "shadows": 4, **ONCE},
+            "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION, **ONCE},
+            "votes": {"kind": "label-votes", "shadows": 4, "queries": QUERIES, **ONCE},
+            "quantile": {"kind": "quantile", "population": POPULATION, **ONCE},
+            "boundary": {"kind": "boundary", "queries": WALK},
             "blind": {"kind": "blind"},
         },
         defences={"none": [], "label-only": ["argmax"]},
@@ -47,7 +50,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         f"{defence}.{name}.{knowledge}.b{budget}"
         for name, cost in COSTS.items()
         for defence in known
-        for knowledge in (known[defence] if name != "blind" else ["unaware"])
+        for knowledge in (known[defence] if name not in ("blind", "boundary") else ["unaware"])
         for budget in BUDGETS
         if cost <= budget
     }
@@ -65,10 +68,14 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             assert (trial["spent"], figures["control"]) == (0, 1.0)
             assert low < 0.5
             continue
-        assert trial["spent"] == COSTS[name.split(".")[2]]
+        attack = name.split(".")[2]
+        if attack == "boundary":  # it asks about a record as long as it comes closer
+            assert COSTS[attack] / 2 < trial["spent"] <= COSTS[attack]
+        else:
+            assert trial["spent"] == COSTS[attack]
         assert figures["blind_auc"] == pytest.approx(max(0.5, blind), abs=1e-6)
         assert figures["beyond_blind"] == pytest.approx(figures["auc"] - figures["blind_auc"])
-        if ".none." in name or ".votes." in name:  # one label hides them, and the labels of variants do not
+        if ".none." in name or attack in ("votes", "boundary"):  # who need labels alone
             assert figures["auc"] > 0.6, name
     asked = {
         entry["name"].removeprefix(f"{run.id}.attacker."): entry["spent"] for entry in run.results["ledger"]
@@ -78,6 +85,8 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         asked["overfitted-s0.none.population0"] == asked["overfitted-s0.label-only.population0"] == POPULATION
     )
     assert asked["overfitted-s0.label-only.pool0.v5"] == POOL
+    walked = f"overfitted-s0.label-only.boundary.unaware.b{POOL * WALK}"
+    assert asked[walked] == run.trials[walked]["spent"]
     # Four shadows for the pool in each variant, RMIA's two for its population as well.
     models, asked_shadows = 1 + 4, 4 * QUERIES + 2
     for kind, count in (("train", models), ("show", asked_shadows)):

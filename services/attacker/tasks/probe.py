@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leakrange.devices.obfuscators import Obfuscators
 
 
-class _Connection:
+class Connection:
     """An event loop and a client session for as long as the process lives: connections are kept open."""
 
     def __init__(self, timeout: float) -> None:
@@ -37,8 +37,16 @@ class _Connection:
         self._transport: AiohttpTransport | None = None
         self._device: tuple[Enrolments, Device, Obfuscators] | None = None
 
-    def query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
-        return self._loop.run_until_complete(self._query(job, key, samples))
+    def query(
+        self, url: str, key: str, model: str, endpoint: str, samples: NDArray[Any], identity: str
+    ) -> NDArray[np.float32]:
+        """The release of a model for samples, or for pairs of them; a repeat of that identity is free."""
+
+        async def ask() -> NDArray[np.float32]:
+            client = NativeClient(self._reached(), url, key)
+            return await client.query(model, endpoint, samples, idempotency_key=identity)
+
+        return self._loop.run_until_complete(ask())
 
     def compute(
         self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
@@ -54,10 +62,6 @@ class _Connection:
         _, _, obfuscators = self._as_device()
         client = NativeClient(self._reached(), job.url, key)
         return await obfuscators.bound(chain, client, job.obfuscators)
-
-    async def _query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
-        client = NativeClient(self._reached(), job.url, key)
-        return await client.query(job.model, job.endpoint, samples, idempotency_key=job.identity())
 
     async def _compute(
         self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
@@ -77,6 +81,7 @@ class _Connection:
         return self._transport
 
     def close(self) -> None:
+        """Close the connections and the loop."""
         if self._device is not None:
             self._device[1].close()
         if self._transport is not None:
@@ -101,8 +106,9 @@ def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device, Obfuscator
 
 
 @lru_cache(maxsize=1)
-def _connection(timeout: float) -> _Connection:
-    return _Connection(timeout)
+def connection(timeout: float) -> Connection:
+    """The process's connection."""
+    return Connection(timeout)
 
 
 @fleet_task(PROBE, seconds=180.0)
@@ -110,13 +116,14 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     """Ask for the releases of the span's samples, or of pairs of them, or compute them if the defence changes
     the model; store them, float32 (samples, ...)."""
     key = derived_key(job.account, context.settings)
-    connection = _connection(context.settings.request_timeout)
-    chain = connection.bound(job, key, DefenceChain.parse(job.defence))
+    server = connection(context.settings.request_timeout)
+    chain = server.bound(job, key, DefenceChain.parse(job.defence))
     begun = time.perf_counter()
     if chain.changes_model:
-        released = connection.compute(job, key, samples_of(job.span), chain)
+        released = server.compute(job, key, samples_of(job.span), chain)
     else:
-        released = connection.query(job, key, questions(job, chain))
+        asked = questions(job, chain)
+        released = server.query(job.url, key, job.model, job.endpoint, asked, job.identity())
     seconds = time.perf_counter() - begun
     put_array(context.releases, PROBE.file(job.identity()), released.astype(np.float32))
     return {"samples": len(released), "seconds": round(seconds, 4)}

@@ -13,12 +13,13 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.cell import AskedStep, Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.recorded import recorded_members
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Shown, Trial
 from leakrange.attacks.kinds.users import decisions_of
+from leakrange.attacks.membership.boundary import BoundaryDistance
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import POOL, POPULATION, Samples, names
 from leakrange.data.importing.answers import RecordedAnswers
@@ -29,6 +30,7 @@ from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
+from leakrange.jobs.steps.walk import WALK, Walked, WalkOrder
 from leakrange.metrics import Estimate, Membership, Ranking, measured
 from leakrange.metrics.controls import BesideBlind
 from leakrange.metrics.views import viewed
@@ -49,6 +51,8 @@ __all__ = [
 MEMBERSHIP = "membership"
 """The name of what such attacks infer."""
 MEMBERS = ("not trained on", "trained on")
+WALKS = "walks"
+"""The role of the step of an attack that walks."""
 BLIND = "blind"
 """The control, and the role of its fit."""
 
@@ -152,6 +156,8 @@ class MembershipKind(Kind):
         shadow models."""
         if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available()) is None:
             return None
+        if issubclass(cell.target.attack, BoundaryDistance):
+            return _walks(cell)
         pool, population = _pool(cell.provider), self._population(cell.target, cell.available())
         asked = _Asked(
             records=Span(data=cell.data, split="pool", start=0, stop=pool),
@@ -189,6 +195,8 @@ class MembershipKind(Kind):
 
     def fits(self, trial: Trial) -> Mapping[str, Fit]:
         """The attack, on the pool's records, and the control beside it."""
+        if trial.needs.steps:
+            return blind_fit(trial)
         asked = _Asked.model_validate(trial.needs.asked)
         [target] = names(trial.model.target)
         records, population = asked.records, asked.population
@@ -210,16 +218,23 @@ class MembershipKind(Kind):
     def judge(self, trial: Trial) -> Judged:
         """Compares the scores with the record of what the model was trained on."""
         asked = _Asked.model_validate(trial.needs.asked)
-        records, fitted = asked.records, trial.fitted()
-        members = trial.members(records.stop)
+        members = trial.members(asked.records.stop)
+        blind = blindly(trial, members, np.arange(len(members)))
+        if trial.needs.steps:
+            walked: Walked = trial.taken(WALKS)
+            scores, group, spent = walked.scores, blind.group, int(walked.asked.sum())
+        else:
+            arrays = trial.fitted().arrays
+            scores, group = arrays["scores"], arrays.get("group")
+            spent = len(trial.needs.probes["records"]) * asked.count
         return judge_members(
             trial,
-            fitted.arrays["scores"],
+            scores,
             members,
             utility=measured(decisions_of(trial, trial.uploaded)),
-            group=fitted.arrays.get("group"),
-            blind=blindly(trial, members, np.arange(records.stop)),
-            spent=len(trial.needs.probes["records"]) * asked.count,
+            group=group,
+            blind=blind,
+            spent=spent,
         )
 
     def judge_recorded(self, attack: type[Attack], answers: RecordedAnswers, seed: int) -> Judged | str:
@@ -234,6 +249,18 @@ class MembershipKind(Kind):
 def _pool(provider: Offer) -> int:
     assert provider.data.subset is not None  # else it has no target
     return provider.data.subset.pool
+
+
+def _walks(cell: Cell) -> Needs:
+    """The needs of an attack that chooses what it asks by earlier answers."""
+    records = Span(data=cell.data, split="pool", start=0, stop=_pool(cell.provider))
+    assert isinstance(cell.provider.target, str)  # else it has no target
+    order = WalkOrder(span=records, target=cell.provider.target, queries=_queries(cell.target))
+    return Needs(
+        streams=cell.uploads(),
+        steps={WALKS: AskedStep(step=WALK.name, parameters=order.model_dump(mode="json"))},
+        asked=_Asked(records=records).model_dump(mode="json"),
+    )
 
 
 def _queries(target: Target) -> int:
