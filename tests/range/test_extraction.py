@@ -1,0 +1,36 @@
+"""A run that copies a model from its answers, under each of three defences."""
+
+from __future__ import annotations
+
+from tests.range.conftest import Controller, scenario
+
+FEW, MANY = 60, 500
+
+
+def test_a_copy_agrees_more_the_more_is_asked_and_labels_alone_teach_less(controller: Controller) -> None:
+    text = scenario(
+        "extraction",
+        data={"name": "digits", "size": 16, "auxiliary": 0.4},
+        net={"width": 0.5},
+        schedule={"epochs": 8, "batch": 50, "lr": 0.003},
+        providers={"honest": {"behaviour": "honest", "target": "digit", "release": "softmax"}},
+        clients={"phones": {"kind": "edge", "count": 2, "samples": 250}},
+        attacks={"copy": {"kind": "extraction", "knowledge": ["unaware"], "epochs": 12}},
+        defences={"none": [], "rounded": [{"round": {"decimals": 1}}], "label-only": ["argmax"]},
+        budgets=[FEW, MANY],
+    )
+    run = controller.run(text)
+    assert run.view["state"] == "done", run.view["error"]
+    fidelity = {}
+    for name, trial in run.trials.items():
+        _, defence, _, _, budget = name.split(".")
+        metrics = trial["metrics"]
+        fidelity[defence, int(budget[1:])] = metrics["fidelity"]["value"]
+        assert metrics["fidelity"]["low"] <= metrics["fidelity"]["value"] <= metrics["fidelity"]["high"]
+        assert metrics["fidelity_majority"]["value"] < 0.2
+        assert trial["spent"] == int(budget[1:])
+        assert trial["victims"] == 250
+    for defence in ("none", "rounded", "label-only"):
+        assert fidelity[defence, MANY] > fidelity[defence, FEW] + 0.1
+        assert fidelity[defence, MANY] > 0.8
+    assert fidelity["label-only", FEW] < fidelity["none", FEW]
