@@ -21,7 +21,7 @@ target.command("new")(new)
 
 @target.command("check")
 def check(file: TargetFile, as_json: AsJson = False) -> None:
-    """Check a target's file: ask the model one sample, its probe or zeros, and print how its answer is read."""
+    """Check a target's file: ask one sample, its probe or zeros, and print how the answer is read."""
     from leakrange.clients.cli.target_requests import Exchange, converse  # brings aiohttp: only where asked
     from leakrange.targets.dialogue import dialogue, probe_of
 

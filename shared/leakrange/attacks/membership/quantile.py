@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from leakrange.attacks import attacks
 from leakrange.attacks.learning import EarlyStopping
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.net_choice import NetChoice
+from leakrange.jobs.versions import Change
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
@@ -53,6 +55,8 @@ class Quantile(MembershipAttack):
     """
 
     name: ClassVar[str] = "quantile"
+    version: ClassVar[int] = 1
+    changes: ClassVar[Mapping[int, Change]] = {}
     summary: ClassVar[str] = "a regression of how sure the target is of samples that it was not trained on"
     paper: ClassVar[str] = "Bertran et al. 2023"
     equation: ClassVar[str] = "Section 3 (with a normal distribution of the score)"

@@ -4,6 +4,7 @@ models trained with and without it; RMIA, with reference models, and the record 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from leakrange.attacks.membership.membership import (
     scaled_logit,
 )
 from leakrange.jobs.samples import MOST_VARIANTS
+from leakrange.jobs.versions import Change
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["LabelVotes", "Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "rmia"]
@@ -88,6 +90,8 @@ class LabelVotes(Lira):
     variants its true class. It reads nothing of an answer but the class with the largest value."""
 
     name: ClassVar[str] = "label-votes"
+    version: ClassVar[int] = 1
+    changes: ClassVar[Mapping[int, Change]] = {}
     summary: ClassVar[str] = "how many variants of a record get its class, against shadow models"
     paper: ClassVar[str] = "after Choquette-Choo et al. 2021"
     equation: ClassVar[str] = "Section 4.1 (data augmentation), judged as LiRA's Algorithm 1"
