@@ -269,7 +269,7 @@ def test_a_remote_model_alone_is_compared_with_none_of_ours() -> None:
         ]
     )
     first, *others = said(remote)
-    assert first.startswith("The remote provider “digits-parameterized-raw” leaks: the strongest attack")
+    assert first.startswith("The remote provider “digits-parameterized-raw” leaks: from its outputs")
     assert "honest provider" not in " ".join([first, *others])
     assert ", at an honesty of 97." in first
     labels = [tile.label for tile in tiles(find(remote))]

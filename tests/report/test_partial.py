@@ -44,11 +44,12 @@ def trial(attack: str, kind: str, defence: str = "none") -> TrialResult:
     )
 
 
-def findings_of(answers: str, *trials: TrialResult) -> Findings:
+def findings_of(answers: str, *trials: TrialResult, **attacks: str) -> Findings:
     endpoint: dict[str, Any] = {"card": {"answers": answers}}
     scenario = {
         "providers": {"bank": {"endpoint": endpoint}, "ours": {}},
-        "defences": {"none": [], "cut": [1]},
+        "defences": {"none": [], "cut": [1], "labels": [{"round": {"decimals": 1}}, "argmax"]},
+        "attacks": {label: {"kind": name} for label, name in attacks.items()},
     }
     return find(run(trials=[*trials], models=[], ledger=[], scenario=scenario))
 
@@ -69,6 +70,22 @@ def test_no_defence_stops_what_nobody_could_have_found() -> None:
     [verdict] = {each.word for (_, defence), each in defended.verdicts.items() if defence == "cut"}
     assert verdict == "unclear"
     assert not any(effect for effect in effects(defended) if "stops" in str(effect))
+
+
+def test_an_attack_by_labels_makes_an_all_clear_of_them() -> None:
+    """Whether the model tells labels alone, or the API before it."""
+    for answers, defence in (("labels", "none"), ("all", "labels")):
+        trials = [trial("loss", "membership", defence), trial("around", "membership", defence)]
+        [before] = findings_of(answers, *trials, loss="loss-threshold", around="rmia").verdicts.values()
+        assert (before.word, before.why) == ("unclear", "labels")
+        for name in ("boundary", "label-votes"):
+            findings = findings_of(answers, *trials, loss="loss-threshold", around=name)
+            assert {verdict.word for verdict in findings.verdicts.values()} == {"none"}
+            assert not any("no all-clear follows" in note for note in caveats(findings))
+    [rounded] = findings_of(
+        "all", trial("loss", "membership", "cut"), loss="loss-threshold"
+    ).verdicts.values()
+    assert rounded.word == "none"
 
 
 @pytest.mark.parametrize(

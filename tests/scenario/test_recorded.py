@@ -14,7 +14,9 @@ from leakrange.attacks.attack import AttributeAttack, Evidence, Inference
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters
 from leakrange.attacks.kinds.recorded import recorded_attribute, recorded_members
 from leakrange.attacks.kinds.trial import Judged
+from leakrange.attacks.membership.boundary import BoundaryDistance
 from leakrange.attacks.membership.membership import LossThreshold
+from leakrange.attacks.membership.quantile import Quantile
 from leakrange.attacks.membership.shadows import Lira
 from leakrange.data.importing.answer_columns import AnswerColumns
 from leakrange.data.importing.answers import RecordedAnswers, read_answers
@@ -63,7 +65,7 @@ def test_members_are_told_by_how_sure_a_model_is(tmp_path: Path) -> None:
 def test_the_report_names_what_was_not_made_and_gives_no_scenario_to_repeat(tmp_path: Path) -> None:
     results = recorded_results(answered(tmp_path, MEMBERS))
     page = render(results)
-    assert "not made: lira, rmia (it trains models of its own" in page
+    assert "not made: label-votes, lira, rmia (it trains models of its own" in page
     assert "save the scenario above" not in page
     assert results.environment["SHA-256 of scores.npz"] in page
     assert "values p_*; member in_training; target label" in page
@@ -156,6 +158,8 @@ def test_an_attribute_is_read_beyond_what_decisions_tell(tmp_path: Path) -> None
 def test_attacks_that_need_questions_are_refused_in_words(tmp_path: Path) -> None:
     answers = answered(tmp_path, MEMBERS)
     assert "trains models of its own" in str(recorded_members(Lira, answers, 0))
+    assert "chooses each question by the answers" in str(recorded_members(BoundaryDistance, answers, 0))
+    assert "records that nobody was trained on" in str(recorded_members(Quantile, answers, 0))
     assert "no column holds a hidden attribute" in str(recorded_attribute(Seen, answers, 0))
     vectors = replace(answers, release="features")
     assert "it reads logits or softmax, and these are features" in str(
@@ -164,7 +168,9 @@ def test_attacks_that_need_questions_are_refused_in_words(tmp_path: Path) -> Non
     with pytest.raises(InvalidInput, match=r"no attack can be made on scores\.npz") as refused:
         recorded_results(vectors)
     reasons = {each["path"]: each["message"] for each in refused.value.extra["mistakes"]}
-    assert [names for names in reasons if "lira" in names] == ["lira, loss-threshold, rmia"]
+    assert [names for names in reasons if "lira" in names] == [
+        "boundary, label-votes, lira, loss-threshold, quantile, rmia"
+    ]
 
 
 @pytest.mark.parametrize("people", [np.zeros(40, dtype=int), np.arange(40) // 20])

@@ -89,7 +89,8 @@ class Attack(ABC):
     ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it. Another
     ``version`` gives other results for the same evidence, so that figures of two are not of one attack;
     ``changes`` may tell by version what it changed (see `Change`). A ``control`` reads nothing of the model:
-    it is a baseline for attacks, and never the strongest.
+    it is a baseline for attacks, and never the strongest. Where ``labels_suffice``, an attack is made for
+    answers that tell the class alone.
     """
 
     name: ClassVar[str]
@@ -102,6 +103,7 @@ class Attack(ABC):
     grants: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]
     control: ClassVar[bool] = False
+    labels_suffice: ClassVar[bool] = False
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
 

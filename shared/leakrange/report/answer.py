@@ -213,8 +213,8 @@ def _family(findings: Findings, family: str, rows: Rows) -> str:
     if not meant:
         sentence += "from its undefended outputs " if family == "honest" else "from its outputs "
     sentence += _reached(findings, row, subject, verdict)
-    if meant:
-        sentence += over_honest(findings, subject, row) + _price(findings, rows)
+    sentence += over_honest(findings, subject, row) if meant else ""
+    sentence += _price(findings, rows) if meant or family == "remote" else ""
     return f"{sentence}.{_limits(findings, subject, row, verdict)}"
 
 
@@ -302,7 +302,7 @@ def _price(findings: Findings, rows: Rows) -> str:
     text = f", at {_article(metric.title)} of {figure(used.mean, metric.unit)}"
     reference = findings.reference(subject)
     less = findings.utility_difference(row, reference) if reference else None
-    if less is None and set(families(findings)) <= set(STRANGE):
+    if less is None and families(findings) == ["remote"]:
         return text
     if less is None:
         return text + ", with no honest provider of the same task to compare it with"

@@ -8,7 +8,7 @@ from leakrange.metrics.numbers import SPACE, count, difference, figure
 from leakrange.metrics.verdict import BOUND, LITTLE
 from leakrange.report.effects import HARDLY
 from leakrange.report.findings import Findings, Subject
-from leakrange.scenario.partial import partial_answers
+from leakrange.scenario.partial import attack_names, partial_answers
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.unread import unread_decoders
 
@@ -41,7 +41,8 @@ def caveats(findings: Findings) -> list[str]:
             "There are two seeds only: how much the figures vary from training to training is hardly known."
         )
     notes += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
-    notes += partial_answers(findings.answers, findings.results.trials)
+    results = findings.results
+    notes += partial_answers(findings.answers, results.trials, attack_names(results.scenario))
     return [*notes, *beyond_bounds(findings), *outdated_adversaries(findings)]
 
 

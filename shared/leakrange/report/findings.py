@@ -9,7 +9,7 @@ furthest beyond chance, or beyond its control.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +19,7 @@ from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
 from leakrange.metrics.verdict import LeakVerdict, Reached, Spread, judge, spread
 from leakrange.scenario.gains import chance, gain, reached
-from leakrange.scenario.partial import answers_in, made_for_values
+from leakrange.scenario.partial import answers_in, attack_names, reads_values, tells_labels_alone
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
@@ -117,11 +117,16 @@ class Findings:
         }
 
     def _of_labels(self, subject: Subject, defence: str, verdict: LeakVerdict) -> LeakVerdict:
-        """The verdict, which is no all-clear where a provider answers with labels alone and no attack that
-        was tried is made for these."""
-        rows = self.tried[subject, defence]
-        in_vain = verdict.word == "none" and self.answers.get(subject.provider) == "labels"
-        if in_vain and all(made_for_values(row.kind) for row in rows):
+        """The verdict, which is no all-clear where a provider, or its API, answers with labels alone and no
+        attack that was tried is made for these."""
+        chains = self.results.scenario.get("defences")
+        labels_alone = self.answers.get(subject.provider) == "labels" or (
+            isinstance(chains, Mapping) and tells_labels_alone(chains.get(defence))
+        )
+        if verdict.word != "none" or not labels_alone:
+            return verdict
+        names = attack_names(self.results.scenario)
+        if all(reads_values(row.kind, names.get(row.attack)) for row in self.tried[subject, defence]):
             return replace(verdict, word="unclear", why="labels")
         return verdict
 

@@ -89,7 +89,11 @@ def outlook(name: str, plan: Plan) -> Outlook:
         },
         warnings=[
             *unread_decoders(trial.result for trial in plan.trials),
-            *partial_answers(_answers(plan), [trial.result for trial in plan.trials]),
+            *partial_answers(
+                _answers(plan),
+                [trial.result for trial in plan.trials],
+                {trial.result.attack: trial.attack for trial in plan.trials},
+            ),
         ],
     )
 

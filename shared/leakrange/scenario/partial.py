@@ -6,11 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds
+from leakrange.defences.stages import name_of
 from leakrange.metrics.numbers import joined
 from leakrange.scenario.results import Varied
 
-__all__ = ["answers_in", "made_for_values", "partial_answers"]
+__all__ = ["answers_in", "attack_names", "partial_answers", "reads_values", "tells_labels_alone"]
+
+LABELS = "argmax"
+"""The output defence that leaves labels alone."""
 
 TOLD = {
     "labels": "answers with labels alone: its release is 1 for the class that it decided on, and 0 for all"
@@ -34,26 +39,47 @@ def answers_in(providers: Any) -> dict[str, str]:
     return partial
 
 
-def made_for_values(kind: str) -> bool:
-    """Whether attacks of that kind read how sure a model is, which labels alone do not tell."""
-    entry = kinds.get(kind)
-    return entry is not None and entry.wants_values
+def attack_names(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """The registered name of each attack of an expanded scenario."""
+    given = scenario.get("attacks")
+    named = given.items() if isinstance(given, Mapping) else ()
+    return {
+        str(label): str(spec["kind"]) for label, spec in named if isinstance(spec, Mapping) and "kind" in spec
+    }
 
 
-def partial_answers(answers: Mapping[str, str], trials: Iterable[Varied]) -> list[str]:
+def tells_labels_alone(chain: Any) -> bool:
+    """Whether a chain of defences, as an expanded scenario writes it, leaves labels alone."""
+    return isinstance(chain, list) and LABELS in [name_of(link) for link in chain]
+
+
+def reads_values(kind: str, attack: str | None) -> bool:
+    """Whether an attack of that kind reads how sure a model is, which labels alone do not tell. ``attack`` is
+    its registered name, where that is known."""
+    entry, registered = kinds.get(kind), attacks.get(attack or "")
+    if entry is None or not entry.wants_values:
+        return False
+    return registered is None or not registered.labels_suffice
+
+
+def partial_answers(
+    answers: Mapping[str, str], trials: Iterable[Varied], names: Mapping[str, str]
+) -> list[str]:
     """A sentence for each provider that answers in part, and one more for the attacks of these, or of these
-    planned, trials that find too little in labels. ``answers``: as `answers_in` gives them."""
-    attacks: dict[str, dict[str, None]] = {name: {} for name in answers}
+    planned, trials that find too little in labels, where no other looks for members there. ``answers`` and
+    ``names`` are as `answers_in` and `attack_names` give them."""
+    in_vain: dict[str, dict[str, bool]] = {name: {} for name in answers}
     for trial in trials:
-        if answers.get(trial.provider) == "labels" and made_for_values(trial.kind):
-            attacks[trial.provider][trial.attack] = None
+        kind = kinds.get(trial.kind)
+        if answers.get(trial.provider) == "labels" and kind is not None and kind.wants_values:
+            in_vain[trial.provider][trial.attack] = reads_values(trial.kind, names.get(trial.attack))
     sentences = []
-    for name, part in answers.items():
-        sentences.append(f"“{name}” {TOLD[part]}. What it does not tell is not measured.")
-        if attacks[name]:
-            read, them = ("read", "those") if len(attacks[name]) > 1 else ("reads", "that")
+    for name, told in answers.items():
+        sentences.append(f"“{name}” {TOLD[told]}. What it does not tell is not measured.")
+        if in_vain[name] and all(in_vain[name].values()):
+            read, them = ("read", "those") if len(in_vain[name]) > 1 else ("reads", "that")
             sentences.append(
-                f"{joined([*attacks[name]])} {read} how sure a model is, and “{name}” does not tell it."
+                f"{joined([*in_vain[name]])} {read} how sure a model is, and “{name}” does not tell it."
                 f" Attacks that find members by labels, with many questions around each record, were not run:"
                 f" no all-clear follows from {them}."
             )

@@ -46,13 +46,17 @@ def recorded_members(attack: type[Attack], answers: RecordedAnswers, seed: int) 
         return (
             "it trains models of its own, and asks them about the same records, which the file does not hold"
         )
+    if "population" in attack.Parameters.model_fields:
+        return "it also asks about records that nobody was trained on, which the file does not hold"
+    if not issubclass(attack, MembershipAttack):
+        return "it chooses each question by the answers before it, and a file answers none"
     labels = answers.decisions if answers.labels is None else answers.labels
     assert labels is not None  # it reads logits or softmax
     return _if_enough(lambda: _on_members(attack, answers, labels, seed))
 
 
 def _on_members(
-    attack: type[Attack], answers: RecordedAnswers, labels: NDArray[np.int64], seed: int
+    attack: type[MembershipAttack], answers: RecordedAnswers, labels: NDArray[np.int64], seed: int
 ) -> Judged | str:
     assert answers.members is not None
     rows = np.flatnonzero(labels >= 0)
@@ -61,7 +65,7 @@ def _on_members(
         return "there are no two members and two others whose true class is known"
     group = None if answers.group is None else answers.group[rows]
     try:
-        scores = cast(MembershipAttack, attack()).score(_evidence(values, labels[rows], answers.release))
+        scores = attack().score(_evidence(values, labels[rows], answers.release))
     except InvalidInput as error:
         return error.detail
     membership = Membership(scores, members, group, None, seed)

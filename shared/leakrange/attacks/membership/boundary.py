@@ -48,6 +48,7 @@ class BoundaryDistance(Attack):
     alone, so nothing is fitted; the score is the distance."""
 
     kind: ClassVar[str] = "membership"
+    labels_suffice: ClassVar[bool] = True
     name: ClassVar[str] = "boundary"
     summary: ClassVar[str] = "members lie farther from where the model changes its mind, as labels alone tell"
     paper: ClassVar[str] = "Choquette-Choo et al. 2021"

@@ -90,6 +90,7 @@ class LabelVotes(Lira):
     variants its true class. It reads nothing of an answer but the class with the largest value."""
 
     name: ClassVar[str] = "label-votes"
+    labels_suffice: ClassVar[bool] = True
     version: ClassVar[int] = 1
     changes: ClassVar[Mapping[int, Change]] = {}
     summary: ClassVar[str] = "how many variants of a record get its class, against shadow models"
