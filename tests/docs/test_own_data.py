@@ -44,7 +44,7 @@ def test_the_guide_leads_from_a_table_to_a_planned_scenario(
     printed = [run(words, tmp_path) for words in asked if words[0] == "leakrange"]
     assert [done for done in printed if "mine.yaml: what-my-model-tells, 2 models" in done.stderr]
 
-    [shown] = [block for block in page if block.language == "text"]
+    shown, *_ = [block for block in page if block.language == "text"]
     assert squeezed(shown.text) == squeezed(printed[0].stdout)
 
 

@@ -22,7 +22,7 @@ REQUEST = 256
 """The most samples of one request."""
 
 
-@fleet_task(WALK, seconds=1800.0)
+@fleet_task(WALK, seconds=180.0)
 def walk(job: WalkJob, context: JobContext) -> dict[str, Any]:
     """Find the distances of the span's samples from the border, and store them."""
     key = derived_key(job.account, context.settings)

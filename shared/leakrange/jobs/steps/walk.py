@@ -17,8 +17,8 @@ from leakrange.wire.digests import digest
 
 __all__ = ["MOST_QUERIES", "WALK", "WalkJob", "WalkOrder", "Walked"]
 
-MOST_QUERIES = 10_000
-"""The most queries about one record."""
+MOST_QUERIES = 2_000
+"""The most queries about one record: of a chunk they are asked within the time of one job."""
 CHUNK = 64
 """Records that are walked in step: of each the first point of another class is one of the others."""
 
