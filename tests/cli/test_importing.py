@@ -110,7 +110,7 @@ def test_a_span_of_tars_is_imported(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "kind target 0 (16), 1 (14) a class for each number" in lines
-    assert "WebDataset: 30 of 30 rows kept, picture 20x20x3 each" in lines
+    assert "WebDataset: 30 of 30 rows kept, each a picture of 20 x 20 x 3" in lines
 
 
 def test_a_set_of_the_hub_without_a_network_is_refused_with_what_to_do(tmp_path: Path) -> None:

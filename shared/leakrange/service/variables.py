@@ -26,7 +26,7 @@ _COMPOSE = (
     "trainers",
 )
 """Variables that docker-compose.yml reads, and passes to parties under other names."""
-_TOOLS = ("federation_python", "key", "model", "peers_python", "release")
+_TOOLS = ("federation_python", "key", "mlserver_python", "model", "peers_python", "release")
 """Variables that tests, benchmarks and load tests read."""
 
 
