@@ -12,14 +12,14 @@ from leakrange.wire.cloudevents import CloudEvent
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.inference_logs import REQUEST, RESPONSE, joined_rows
 
-__all__ = ["AnswerLog", "Counts"]
+__all__ = ["AnswerLog", "RecordedCounts"]
 
 REMEMBERED = 100_000
 """Ids of requests that are done with: later events of these are duplicates."""
 
 
 @dataclass
-class Counts:
+class RecordedCounts:
     """Samples that were ``recorded``; and events: ``duplicates``; ``dropped``, whose other half did not come
     in time, or for which there was no room; ``refused``, which give no row; ``waiting`` for the other."""
 
@@ -50,7 +50,7 @@ class AnswerLog:
         most_bytes: int = 64 * 2**20,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.counts = Counts()
+        self.counts = RecordedCounts()
         self._file, self._wait, self._most, self._most_bytes = file, wait, most, most_bytes
         self._clock = clock
         self._halves: OrderedDict[str, _Half] = OrderedDict()

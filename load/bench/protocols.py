@@ -60,7 +60,7 @@ NAMES: Final = {"npy": "npy", "json": "JSON", "v2-binary": "/v2, binary", "v2-js
 
 
 @dataclass(frozen=True)
-class Way:
+class ServedWay:
     """A net asked in one protocol at one place."""
 
     place: str
@@ -136,7 +136,7 @@ def peer(name: str, program: Path) -> Iterator[tuple[str, int]]:
         yield f"http://127.0.0.1:{port}", pid
 
 
-def started(stack: ExitStack, *, peers: bool) -> list[Way]:
+def started(stack: ExitStack, *, peers: bool) -> list[ServedWay]:
     """All ways, each of which answers."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     make_artifact(folder, SIZE)
@@ -150,7 +150,7 @@ def started(stack: ExitStack, *, peers: bool) -> list[Way]:
         for protocol in NAMES
     }
     ways = [
-        Way(place, protocol, f"{base}{paths[protocol]}", process, more | headers, body)
+        ServedWay(place, protocol, f"{base}{paths[protocol]}", process, more | headers, body)
         for place, base, process, more in (
             ("provider", url, pid, {}),
             ("proxy", gateway.url, gateway.pid, allowed),
@@ -165,13 +165,13 @@ def started(stack: ExitStack, *, peers: bool) -> list[Way]:
         url, pid = stack.enter_context(peer(name, program))
         for protocol in protocols:
             headers, body = bodies(OUTPUT)[protocol]
-            ways.append(Way(name, protocol, f"{url}{paths[protocol]}", pid, headers, body))
+            ways.append(ServedWay(name, protocol, f"{url}{paths[protocol]}", pid, headers, body))
     for way in ways:
         answering(way.url, way.headers, way.body)
     return ways
 
 
-def measured(way: Way, connections: int, seconds: float, bare: float) -> WayFigures:
+def measured(way: ServedWay, connections: int, seconds: float, bare: float) -> WayFigures:
     """One measurement; ``bare`` is answers a second of the net alone."""
     ask(way.url, way.headers, way.body, connections, seconds / 5)  # to warm up
     before = cpu_seconds(way.pid)
@@ -183,7 +183,7 @@ def measured(way: Way, connections: int, seconds: float, bare: float) -> WayFigu
     return WayFigures(rate, 1e3 * statistics.median(times), spent, rate / bare)
 
 
-def shown(ways: list[Way], rounds: list[list[WayFigures]]) -> None:
+def shown(ways: list[ServedWay], rounds: list[list[WayFigures]]) -> None:
     """Print the medians of the rounds, and of their ratios to npy at the same place; to npy of the provider
     where a place has none."""
     first = {way.place: number for number, way in reversed(list(enumerate(ways)))}

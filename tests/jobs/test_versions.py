@@ -12,7 +12,7 @@ from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
 from leakrange.jobs.steps.audit import AuditJob
 from leakrange.jobs.steps.fit import FitJob
-from leakrange.jobs.versions import AttackVersion, Change, attack_versions
+from leakrange.jobs.versions import AttackVersion, VersionChange, attack_versions
 from leakrange.metrics import metrics
 from leakrange.nets import nets
 from leakrange.providers import student
@@ -126,13 +126,13 @@ def test_the_versions_whose_figures_may_be_shown_end_at_a_change_that_is_not_tol
 ) -> None:
     rmia = attacks["rmia"]
     monkeypatch.setattr(rmia, "version", 5)
-    monkeypatch.setattr(rmia, "changes", {5: Change("it asks twice"), 4: Change("it waits")})
+    monkeypatch.setattr(rmia, "changes", {5: VersionChange("it asks twice"), 4: VersionChange("it waits")})
     assert attack_versions("rmia", {}) == [
         AttackVersion("rmia", 5),
         AttackVersion("rmia", 4, ("it asks twice",)),
         AttackVersion("rmia", 3, ("it waits", "it asks twice")),
     ]
-    monkeypatch.setattr(rmia, "changes", {4: Change("it waits")})
+    monkeypatch.setattr(rmia, "changes", {4: VersionChange("it waits")})
     assert attack_versions("rmia", {}) == [AttackVersion("rmia", 5)]
     assert attack_versions("nobody's", {}) == [AttackVersion("nobody's", 1)]
 
@@ -141,9 +141,9 @@ def test_a_change_leaves_the_version_of_trials_that_it_does_not_concern(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rmia = attacks["rmia"]
-    soft = Change("it reads more", {"release": ("softmax", None), "mode": ("online",)})
+    soft = VersionChange("it reads more", {"release": ("softmax", None), "mode": ("online",)})
     monkeypatch.setattr(rmia, "version", 3)
-    monkeypatch.setattr(rmia, "changes", {3: soft, 2: Change("it asks twice")})
+    monkeypatch.setattr(rmia, "changes", {3: soft, 2: VersionChange("it asks twice")})
     unconcerned = [AttackVersion("rmia", 2), AttackVersion("rmia", 1, ("it asks twice",))]
     assert attack_versions("rmia", {"release": "logits", "mode": "online"}) == unconcerned
     assert attack_versions("rmia", {"release": "softmax"}) == unconcerned

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leakrange.attacks import attacks
-from leakrange.jobs.versions import AttackVersion, Change
+from leakrange.jobs.versions import AttackVersion, VersionChange
 from leakrange.papers.cells import Cell, Cells
 from leakrange.papers.earlier import COLUMN, VERSION, marks, sentences, versions_differ
 from leakrange.papers.hbc.paper import HonestButCurious
@@ -45,7 +45,7 @@ def raise_attack(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
     """Another version of an attack, which tells what it changed."""
     number = attacks[name].version + 1
     monkeypatch.setattr(attacks[name], "version", number)
-    monkeypatch.setattr(attacks[name], "changes", {**attacks[name].changes, number: Change(text)})
+    monkeypatch.setattr(attacks[name], "changes", {**attacks[name].changes, number: VersionChange(text)})
 
 
 def page(cells: Cells, seeds: int = 1) -> Document:

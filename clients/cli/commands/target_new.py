@@ -72,15 +72,8 @@ def new(
     """Make a target's file: ask the model one sample, and guess from its answer what it releases. What
     cannot be known is marked in the file."""
     plain = name or model or (out.stem if out is not None else "target")
-    if not is_name(plain):
-        raise CliError(f"{plain!r} is no target's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
-    path = out or Path(f"{plain}.yaml")
-    if path.exists():
-        raise CliError(f"{path} is there already", code=Exit.USAGE, hint="name another file by --out")
-    if not yes and not sys.stdin.isatty():
-        raise CliError(
-            "nobody can confirm what is asked: this is no terminal", code=Exit.USAGE, hint="say --yes"
-        )
+    path = _free_file(plain, out)
+    _check_terminal(yes=yes)
     base: dict[str, Any] = {"name": plain, "owner": owner or "somebody"}
     base |= {"authorised": authorised} if authorised else {}
     asked = _asked(data, attribute)
@@ -96,6 +89,23 @@ def new(
             raise
         hint = "--authorised 'ticket 4711, until 2027-01-31'"
         raise CliError(error.detail, code=Exit.USAGE, hint=hint) from error
+
+
+def _free_file(name: str, out: Path | None) -> Path:
+    """Where the file of the target of that name is written. Raises `CliError`."""
+    if not is_name(name):
+        raise CliError(f"{name!r} is no target's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
+    path = out or Path(f"{name}.yaml")
+    if path.exists():
+        raise CliError(f"{path} is there already", code=Exit.USAGE, hint="name another file by --out")
+    return path
+
+
+def _check_terminal(*, yes: bool) -> None:
+    if not yes and not sys.stdin.isatty():
+        raise CliError(
+            "nobody can confirm what is asked: this is no terminal", code=Exit.USAGE, hint="say --yes"
+        )
 
 
 @dataclass(frozen=True)

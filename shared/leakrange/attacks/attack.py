@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -88,14 +88,14 @@ class Attack(ABC):
     ``kind`` names its `leakrange.attacks.kinds.Kind`. ``consumes`` are the releases that it reads,
     ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it. Another
     ``version`` gives other results for the same evidence, so that figures of two are not of one attack;
-    ``changes`` may tell by version what it changed (see `Change`). A ``control`` reads nothing of the model:
-    it is a baseline for attacks, and never the strongest. Where ``labels_suffice``, an attack is made for
-    answers that tell the class alone.
+    ``changes`` may tell by version what it changed (see `VersionChange`). A ``control`` reads nothing of the
+    model: it is a baseline for attacks, and never the strongest. Where ``labels_suffice``, an attack is made
+    for answers that tell the class alone.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    changes: ClassVar[Mapping[int, Change]] = MappingProxyType({})
+    changes: ClassVar[Mapping[int, VersionChange]] = MappingProxyType({})
     summary: ClassVar[str]
     paper: ClassVar[str]
     equation: ClassVar[str]

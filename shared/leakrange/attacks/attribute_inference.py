@@ -14,7 +14,7 @@ from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowl
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
 from leakrange.attacks.learning import dealt, flat
 from leakrange.attacks.panel.panel import apply, every_learner, panel, panel_arrays
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
@@ -34,8 +34,8 @@ class AttributeInference(AttributeAttack):
 
     name: ClassVar[str] = "attribute-inference"
     version: ClassVar[int] = 4
-    changes: ClassVar[Mapping[int, Change]] = {
-        4: Change(
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        4: VersionChange(
             "it finds what probabilities below a millionth tell, and numbers that vary by less than that"
         )
     }

@@ -20,7 +20,7 @@ from leakrange.attacks.learning import (
     scale_of,
     standardised,
 )
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.metrics import softmax
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
@@ -80,8 +80,8 @@ class AttributeNets(AttributeAttack):
 
     name: ClassVar[str] = "attribute-nets"
     version: ClassVar[int] = 2
-    changes: ClassVar[Mapping[int, Change]] = {
-        2: Change(
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        2: VersionChange(
             "it finds what numbers tell that vary by less than a millionth, and each of its nets learns from "
             "every class"
         )

@@ -20,7 +20,7 @@ from leakrange.attacks.attribute_inference import (
 from leakrange.attacks.learning import EarlyStopping, dealt, flat, scale_of, standardised
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
 from leakrange.jobs.net_choice import NetChoice
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class DeCensoring(AttributeInference):
 
     name: ClassVar[str] = "de-censoring"
     version: ClassVar[int] = 3
-    changes: ClassVar[Mapping[int, Change]] = {
-        3: Change(
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        3: VersionChange(
             "it finds what probabilities below a millionth tell, and numbers that vary by less than that"
         )
     }

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
 
 __all__ = ["CuriousDecoder", "Distillation", "ViciousDecoder"]
@@ -98,8 +98,10 @@ class Distillation(Attack):
 
     name: ClassVar[str] = "distillation"
     version: ClassVar[int] = 2
-    changes: ClassVar[Mapping[int, Change]] = {
-        2: Change("it cuts scores by records where both classes count alike", {"threshold": ("records",)})
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        2: VersionChange(
+            "it cuts scores by records where both classes count alike", {"threshold": ("records",)}
+        )
     }
     summary: ClassVar[str] = "the provider decodes the outputs of a student that its answers have taught"
     paper: ClassVar[str] = "HBC"

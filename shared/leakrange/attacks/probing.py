@@ -25,7 +25,7 @@ from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import NetSpec
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
@@ -92,8 +92,8 @@ class Probing(Attack):
 
     name: ClassVar[str] = "probing"
     version: ClassVar[int] = 5
-    changes: ClassVar[Mapping[int, Change]] = {
-        5: Change(
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        5: VersionChange(
             "it finds what numbers tell that vary by less than a millionth, and chooses by AUC whether to "
             "learn from the mean of several draws"
         )

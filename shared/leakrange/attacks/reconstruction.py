@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge, Pairs, ReconstructionAttack
 from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
 from leakrange.registry import unknown
@@ -66,8 +66,8 @@ class Reconstruction(ReconstructionAttack):
 
     name: ClassVar[str] = "reconstruction"
     version: ClassVar[int] = 2
-    changes: ClassVar[Mapping[int, Change]] = {
-        2: Change("it finds what numbers tell that vary by less than a millionth")
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        2: VersionChange("it finds what numbers tell that vary by less than a millionth")
     }
     summary: ClassVar[str] = "a decoder of samples, fitted on releases of auxiliary samples"
     paper: ClassVar[str] = "VICIOUS"

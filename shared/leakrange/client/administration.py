@@ -17,22 +17,22 @@ Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
 
-class _Part:
+class _AdminPart:
     def __init__(self, proxy: Proxy) -> None:
         self._proxy = proxy
 
 
 def _waiting(
     method: Callable[Concatenate[Proxy, Asked], Coroutine[Any, Any, Result]],
-) -> Callable[Concatenate[_Part, Asked], Result]:
+) -> Callable[Concatenate[_AdminPart, Asked], Result]:
     @wraps(method)
-    def waited(part: _Part, /, *args: Asked.args, **options: Asked.kwargs) -> Result:
+    def waited(part: _AdminPart, /, *args: Asked.args, **options: Asked.kwargs) -> Result:
         return wait(method(part._proxy, *args, **options))
 
     return waited
 
 
-class Keys(_Part):
+class Keys(_AdminPart):
     """``Range.keys``: API keys of the proxy, each with a budget in samples."""
 
     create = _waiting(Proxy.create_key)
@@ -49,7 +49,7 @@ class Keys(_Part):
         return self.change(id, revoked=True)
 
 
-class Limits(_Part):
+class Limits(_AdminPart):
     """``Range.limits``: limits of keys beside their budgets."""
 
     all = _waiting(Proxy.limits)
@@ -62,7 +62,7 @@ class Limits(_Part):
     """Delete a limit that no key names."""
 
 
-class PolicyTable(_Part):
+class PolicyTable(_AdminPart):
     """``Range.policies``: the output defences, and for whom each holds."""
 
     put = _waiting(Proxy.put_policy)
@@ -87,7 +87,7 @@ class PolicyTable(_Part):
     """Delete a shadow."""
 
 
-class RouteTable(_Part):
+class RouteTable(_AdminPart):
     """``Range.routes``: the models that the proxy serves, and their upstreams."""
 
     put = _waiting(Proxy.put_route)

@@ -3,7 +3,7 @@
 Every registered data set, net, behaviour, trained defence, attack, kind of attack and metric declares
 ``version``; `LOOP_VERSION` is that of the shared training loop. Raise an entry's version when its results
 change: its results are then made again, and all others keep their names. Golden tests fail where results
-changed. An attack may tell of a version what it changed (see `Change`).
+changed. An attack may tell of a version what it changed (see `VersionChange`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = [
     "DEFENCE",
     "LOOP_VERSION",
     "AttackVersion",
-    "Change",
+    "VersionChange",
     "Versions",
     "attack_versions",
     "raised",
@@ -66,7 +66,7 @@ class Versions(Strict):
 
 
 @dataclass(frozen=True)
-class Change:
+class VersionChange:
     """What a version of an attack changed, so that a page may go on showing figures of the version before.
 
     ``text`` is a clause that follows "since then": "it reads ...". ``where`` are the trials whose figures

@@ -82,7 +82,7 @@ def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, SoundProvider
     for name, spec in draft.providers.items():
         if spec is None:
             continue
-        provider = _Check(draft, entries, client, name, spec, mistakes).provider()
+        provider = _ProviderCheck(draft, entries, client, name, spec, mistakes).provider()
         if provider is None:
             continue
         for other in valid.values():
@@ -97,7 +97,7 @@ def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, SoundProvider
 
 
 @dataclass
-class _Check:
+class _ProviderCheck:
     """The checks of one provider."""
 
     draft: Draft

@@ -15,7 +15,7 @@ import yaml
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Document", "Operation", "chosen_operation", "legible", "read_openapi"]
+__all__ = ["OpenApiDocument", "Operation", "chosen_operation", "legible", "read_openapi"]
 
 MOST_BYTES = 16 * 2**20
 MOST_YAML = 2**19
@@ -45,7 +45,7 @@ class Operation:
         return f"{self.method} {self.path}"
 
 
-class Document:
+class OpenApiDocument:
     """A document of OpenAPI 3 that came from ``origin``: an address, or the name of a file."""
 
     def __init__(self, content: Mapping[str, Any], origin: str) -> None:
@@ -120,7 +120,7 @@ class Document:
                 yield self.resolved(schemes[name])
 
 
-def read_openapi(content: bytes, origin: str) -> Document:
+def read_openapi(content: bytes, origin: str) -> OpenApiDocument:
     """The document in a JSON or YAML file. Raises `InvalidInput` for what is none, or too large."""
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"{origin} has {len(content)} bytes; at most {MOST_BYTES} are read")
@@ -136,7 +136,7 @@ def read_openapi(content: bytes, origin: str) -> Document:
             f"{origin} is of version {version}, and OpenAPI 3 is read",
             hint="convert it, or paste a curl command instead",
         )
-    return Document(parsed, origin)
+    return OpenApiDocument(parsed, origin)
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def legible() -> Iterator[None]:
         ) from error
 
 
-def chosen_operation(document: Document, named: str | None) -> Operation:
+def chosen_operation(document: OpenApiDocument, named: str | None) -> Operation:
     """The operation that the user ``named``, by its method and path, path or id; else the one that predicts.
     Raises `InvalidInput`, which lists all, where there is none or it is not clear which."""
     with legible():

@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from leakrange.targets.curl import PastedRequest
-from leakrange.targets.openapi_document import Document, Operation, legible
+from leakrange.targets.openapi_document import OpenApiDocument, Operation, legible
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.pictures import png
 
@@ -45,7 +45,7 @@ class ExampleRequest:
 
 
 def example_request(
-    document: Document,
+    document: OpenApiDocument,
     operation: Operation,
     *,
     url: str | None = None,
@@ -78,7 +78,7 @@ def example_request(
 class _Example:
     """Makes one value that a schema allows, of few nodes whatever the schema refers to."""
 
-    def __init__(self, document: Document, looks: Mapping[str, Any]) -> None:
+    def __init__(self, document: OpenApiDocument, looks: Mapping[str, Any]) -> None:
         self._document, self._nodes = document, 0
         self._columns: Sequence[str] = looks.get("columns") or ()
         self._shape: tuple[int, ...] = tuple(
@@ -230,7 +230,9 @@ def _number(node: Mapping[str, Any], *, whole: bool) -> float:
     return int(number) if whole else number
 
 
-def _address(document: Document, operation: Operation, url: str | None, filled: Mapping[str, str]) -> str:
+def _address(
+    document: OpenApiDocument, operation: Operation, url: str | None, filled: Mapping[str, str]
+) -> str:
     path, query = operation.path, []
     for each in document.parameters(operation):
         name, where = str(each.get("name")), each.get("in")
@@ -252,7 +254,7 @@ def _address(document: Document, operation: Operation, url: str | None, filled: 
     return document.address(url) + path + ("?" + "&".join(query) if query else "")
 
 
-def _headers(document: Document, operation: Operation, variable: str) -> dict[str, str]:
+def _headers(document: OpenApiDocument, operation: Operation, variable: str) -> dict[str, str]:
     """The headers that tell who asks, with a variable in the place of the secret."""
     headers: dict[str, str] = {}
     for scheme in document.security(operation):
@@ -264,7 +266,7 @@ def _headers(document: Document, operation: Operation, variable: str) -> dict[st
     return headers
 
 
-def _labels(document: Document, operation: Operation) -> tuple[str, ...] | None:
+def _labels(document: OpenApiDocument, operation: Operation) -> tuple[str, ...] | None:
     """The names that an answer's schema lists, where it lists names once alone."""
     responses = operation.about.get("responses")
     good = next(

@@ -88,14 +88,18 @@ def audit_answers(
 
     torch.set_num_threads(1)
     contents = read(recorded_results(answers, seed))
+    _tell(contents, report, as_json=as_json)
+    if contents.findings.leaking():
+        raise typer.Exit(Exit.FAILED)
+
+
+def _tell(contents: Contents, report: Path | None, *, as_json: bool) -> None:
     if report is not None:
         _write(contents, report)
     if as_json:
         print_json(contents.results)
     else:
         _show(contents)
-    if contents.findings.leaking():
-        raise typer.Exit(Exit.FAILED)
 
 
 def _write(contents: Contents, path: Path) -> None:

@@ -29,7 +29,7 @@ COPIED = "the model's decisions"
 """What such attacks infer, in words."""
 
 
-class Asked(Strict):
+class CopyEvidence(Strict):
     """The ``answers`` about the attacker's own samples of ``span``, and the samples of ``users``, which the
     copy decides about and does not learn from."""
 
@@ -44,7 +44,7 @@ class ExtractionKind(Kind):
 
     name: ClassVar[str] = "extraction"
     leakage: ClassVar[str] = "fidelity"
-    Evidence: ClassVar[type[BaseModel]] = Asked
+    Evidence: ClassVar[type[BaseModel]] = CopyEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The provider's model."""
@@ -68,7 +68,7 @@ class ExtractionKind(Kind):
         )
 
     def infer(
-        self, attack: Any, evidence: Asked, job: FitJob, releases: ReleaseStore
+        self, attack: Any, evidence: CopyEvidence, job: FitJob, releases: ReleaseStore
     ) -> dict[str, NDArray[Any]]:
         """``scores`` float32 (V, Y) of the copy, for the users' samples."""
         data, _ = span_of(evidence.span)
@@ -85,7 +85,7 @@ class ExtractionKind(Kind):
     def fits(self, trial: Trial) -> Mapping[str, Fit]:
         """The copy."""
         answers = trial.answered("auxiliary")
-        return {ATTACK: Fit(Asked(span=own_records(trial), answers=answers, users=trial.users))}
+        return {ATTACK: Fit(CopyEvidence(span=own_records(trial), answers=answers, users=trial.users))}
 
     def judge(self, trial: Trial) -> Judged:
         """Compares the copy's decisions with those that users got."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.jobs.samples import MOST_VARIANTS
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -83,8 +83,10 @@ class MembershipAttack(Attack):
 
     kind: ClassVar[str] = "membership"
     version: ClassVar[int] = 2
-    changes: ClassVar[Mapping[int, Change]] = {
-        2: Change("it finds what probabilities below a ten-millionth tell", {"release": ("softmax", None)})
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        2: VersionChange(
+            "it finds what probabilities below a ten-millionth tell", {"release": ("softmax", None)}
+        )
     }
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")

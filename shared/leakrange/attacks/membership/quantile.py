@@ -13,7 +13,7 @@ from leakrange.attacks import attacks
 from leakrange.attacks.learning import EarlyStopping
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.net_choice import NetChoice
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
@@ -56,7 +56,7 @@ class Quantile(MembershipAttack):
 
     name: ClassVar[str] = "quantile"
     version: ClassVar[int] = 1
-    changes: ClassVar[Mapping[int, Change]] = {}
+    changes: ClassVar[Mapping[int, VersionChange]] = {}
     summary: ClassVar[str] = "a regression of how sure the target is of samples that it was not trained on"
     paper: ClassVar[str] = "Bertran et al. 2023"
     equation: ClassVar[str] = "Section 3 (with a normal distribution of the score)"

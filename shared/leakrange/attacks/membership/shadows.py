@@ -21,7 +21,7 @@ from leakrange.attacks.membership.membership import (
     scaled_logit,
 )
 from leakrange.jobs.samples import MOST_VARIANTS
-from leakrange.jobs.versions import Change
+from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["LabelVotes", "Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "rmia"]
@@ -92,7 +92,7 @@ class LabelVotes(Lira):
     name: ClassVar[str] = "label-votes"
     labels_suffice: ClassVar[bool] = True
     version: ClassVar[int] = 1
-    changes: ClassVar[Mapping[int, Change]] = {}
+    changes: ClassVar[Mapping[int, VersionChange]] = {}
     summary: ClassVar[str] = "how many variants of a record get its class, against shadow models"
     paper: ClassVar[str] = "after Choquette-Choo et al. 2021"
     equation: ClassVar[str] = "Section 4.1 (data augmentation), judged as LiRA's Algorithm 1"

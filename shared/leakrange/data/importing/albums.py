@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from leakrange.data.folders import decoded
 
-__all__ = ["ENDINGS", "LARGEST", "Album", "Picture"]
+__all__ = ["ENDINGS", "LARGEST", "Album", "AlbumPicture"]
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".webp")
 FORMATS = ("JPEG", "PNG", "WEBP")
@@ -26,7 +26,7 @@ LARGEST = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Picture:
+class AlbumPicture:
     """A picture that is not opened yet. name: for messages. file: where it lies, or its bytes. label: its
     class as its place says, "" for none. facts: cells of the columns that it has, by name."""
 
@@ -60,6 +60,6 @@ class Album(ABC):
         return ()
 
     @abstractmethod
-    def pictures(self) -> Iterator[Picture]:
+    def pictures(self) -> Iterator[AlbumPicture]:
         """All pictures. Raises `InvalidInput` for what is broken, and, in the end at the latest, for columns
         that are asked for and are not there."""

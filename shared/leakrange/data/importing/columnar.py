@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from leakrange.data.folders import MOST_BYTES
-from leakrange.data.importing.albums import LARGEST, Album, Picture
+from leakrange.data.importing.albums import LARGEST, Album, AlbumPicture
 from leakrange.data.importing.arrays import EXACT
 from leakrange.data.importing.records import Batch, Cells, Records, as_text
 from leakrange.data.importing.roles import ColumnUse
@@ -159,7 +159,7 @@ class ColumnAlbum(Album):
         """See `Album.columns`."""
         return self.records.columns
 
-    def pictures(self) -> Iterator[Picture]:
+    def pictures(self) -> Iterator[AlbumPicture]:
         """See `Album.pictures`."""
         row = 0
         for piece in self.records.pieces((self.shown, *self.asked), PIECE):
@@ -173,7 +173,7 @@ class ColumnAlbum(Album):
                         hint="save the set with its pictures: a path to them is not followed",
                     )
                 facts = {each: _text(column[place]) for each, column in cells.items()}
-                yield Picture(name, file.as_py(), facts)
+                yield AlbumPicture(name, file.as_py(), facts)
 
 
 def _text(cell: Any) -> str:

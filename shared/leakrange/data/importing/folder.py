@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from leakrange.data.folders import MOST_BYTES
-from leakrange.data.importing.albums import ENDINGS, Album, Picture
+from leakrange.data.importing.albums import ENDINGS, Album, AlbumPicture
 from leakrange.data.importing.records import CsvRecords
 from leakrange.data.importing.roles import ColumnUse
 from leakrange.wire.errors import InvalidInput
@@ -49,12 +49,12 @@ class FolderAlbum(Album):
         """How many pictures the CSV does not name."""
         return (f"pictures that the CSV does not name: {self.unnamed}",) if self.unnamed else ()
 
-    def pictures(self) -> Iterator[Picture]:
+    def pictures(self) -> Iterator[AlbumPicture]:
         """See `Album.pictures`."""
         for number, path in enumerate(self.paths):
             facts = {name: cells[number] for name, cells in self._facts.items()}
             label = path.relative_to(self.folder).parts[0] if path.parent != self.folder else ""
-            yield Picture(str(path), path, facts, label)
+            yield AlbumPicture(str(path), path, facts, label)
 
 
 def _pictures(folder: Path) -> list[Path]:

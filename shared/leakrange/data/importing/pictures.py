@@ -36,7 +36,7 @@ def prepare_album(album: Album, use: ColumnUse, size: int, scratch: Path) -> Pre
     """
     roles = {name: RoleColumn(name) for name in use.roles}
     labels = RoleColumn(use.target)
-    spool = _Spool(scratch / "pictures.u8", scratch / "reduced.u8", size)
+    spool = _PictureSpool(scratch / "pictures.u8", scratch / "reduced.u8", size)
     with room_in(scratch):
         spool.fill(_noted(album, roles, labels))
     if album.labelled and use.target not in album.columns:
@@ -105,7 +105,7 @@ def _prepared(
 
 
 @dataclass
-class _Spool:
+class _PictureSpool:
     """Scaled pictures in a file, uint8 (N, size, size, 3), and what `reduced` gives of each in another."""
 
     path: Path

@@ -75,7 +75,7 @@ class CsvRecords(Records):
         """See `Records.batches`."""
         size = self.size(len(self.columns))
         with _readable(self.path), _opened(self.path) as file:
-            lines = _Lines(file, self.path)
+            lines = _CsvLines(file, self.path)
             rows: list[list[str]] = []
             number = 0
             for row in csv.reader(lines, delimiter=self.separator, strict=True):
@@ -101,7 +101,7 @@ class CsvRecords(Records):
         return dict(zip(self.columns, zip(*rows, strict=True), strict=True))
 
 
-class _Lines:
+class _CsvLines:
     """The lines of a text file, none of them longer than `LONGEST_LINE`. ``in_row``: lines that were read
     since it was last set to 0."""
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from leakrange.data.importing.albums import ENDINGS, LARGEST, Album, Picture
+from leakrange.data.importing.albums import ENDINGS, LARGEST, Album, AlbumPicture
 from leakrange.data.importing.records import MOST_COLUMNS, as_text
 from leakrange.data.importing.roles import ColumnUse
 from leakrange.wire.errors import InvalidInput
@@ -68,7 +68,7 @@ class TarAlbum(Album):
         """See `Album.columns`."""
         return list(self._columns)
 
-    def pictures(self) -> Iterator[Picture]:
+    def pictures(self) -> Iterator[AlbumPicture]:
         """See `Album.pictures`."""
         for path in self.tars:
             with _readable(path), path.open("rb") as file:
@@ -79,7 +79,7 @@ class TarAlbum(Album):
                     _require_end(tar, file)
         self.use.check([*([self.use.target] if CLASS in self.columns else []), *self.columns])
 
-    def _picture(self, name: str, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Picture:
+    def _picture(self, name: str, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> AlbumPicture:
         shown = [ending for ending in members if f".{ending.rpartition('.')[2].lower()}" in ENDINGS]
         if len(shown) != 1:
             raise InvalidInput(
@@ -94,7 +94,9 @@ class TarAlbum(Album):
         self._columns |= dict.fromkeys(facts)
         if len(self._columns) > MOST_COLUMNS:
             raise InvalidInput(f"{name}: there are more than {MOST_COLUMNS} columns", hint="write fewer")
-        return Picture(name, _content(name, tar, members[shown[0]], LARGEST), facts, facts.get(CLASS, ""))
+        return AlbumPicture(
+            name, _content(name, tar, members[shown[0]], LARGEST), facts, facts.get(CLASS, "")
+        )
 
 
 class _Bounded:
