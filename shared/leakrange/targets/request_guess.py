@@ -80,13 +80,13 @@ def _of_json(body: bytes) -> RequestGuess:
             hint="a Content-Type of text/csv tells of rows",
         ) from error
     check_members(content)
-    found = _known_shape(content) or _searched(content)
-    if found is None:
+    guess = _known_shape(content) or _searched(content)
+    if guess is None:
         raise InvalidInput(
             "no sample stands in the body: neither numbers, nor a row of a table, nor a picture in base64",
             hint="write the file by hand: 'json' is any body with ${samples}, ${rows} or ${png} in it",
         )
-    return found
+    return guess
 
 
 def _known_shape(content: Any) -> RequestGuess | None:

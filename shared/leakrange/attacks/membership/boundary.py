@@ -92,18 +92,18 @@ class BoundaryWalk:
         everyone = np.arange(len(self._home))
         classes = self._classes(self._home, everyone)
         right = np.flatnonzero(classes == self._labels)
-        found = np.zeros(len(self._home))
-        found[right] = np.inf
+        distances = np.zeros(len(self._home))
+        distances[right] = np.inf
         outside = self._started(right, classes)
         begun = np.flatnonzero(np.isfinite(outside).all(axis=1))
         outside[begun] = self._on_border(begun, outside[begun])
-        found[begun] = self._lengths(begun, outside[begun])
+        distances[begun] = self._lengths(begun, outside[begun])
         number = 1
         while len(walking := begun[self._left(begun) >= self._cost(number)]):
             outside[walking] = self._closer(walking, outside[walking], number)
-            found[walking] = np.minimum(found[walking], self._lengths(walking, outside[walking]))
+            distances[walking] = np.minimum(distances[walking], self._lengths(walking, outside[walking]))
             number += 1
-        return found
+        return distances
 
     def _cost(self, number: int) -> int:
         """The most queries about a record in the round of that ``number``, from 1."""

@@ -79,18 +79,18 @@ def _columns(folder: Path, paths: Sequence[Path]) -> tuple[dict[str, list[str]],
     """The CSV's columns, a value for each picture, "" where it does not name the picture; and the number of
     such pictures. Nothing where there is no CSV."""
     beside = folder.with_name(folder.name + ".csv")
-    found = sorted([*folder.glob("*.csv"), *([beside] if beside.is_file() else [])])
-    if not found:
+    tables = sorted([*folder.glob("*.csv"), *([beside] if beside.is_file() else [])])
+    if not tables:
         return {}, 0
-    if len(found) > 1:
+    if len(tables) > 1:
         raise InvalidInput(
-            f"{folder} has several CSV files: {', '.join(path.name for path in found)}",
+            f"{folder} has several CSV files: {', '.join(path.name for path in tables)}",
             hint="leave one that says more about the pictures",
         )
-    records = CsvRecords(found[0])
+    records = CsvRecords(tables[0])
     if FILE not in records.columns:
         raise InvalidInput(
-            f"{found[0]} has no column {FILE!r}",
+            f"{tables[0]} has no column {FILE!r}",
             hint="it names pictures by their places, such as cats/1.png",
         )
     row: dict[str, int] = {}
@@ -98,14 +98,15 @@ def _columns(folder: Path, paths: Sequence[Path]) -> tuple[dict[str, list[str]],
     for batch in records.batches():
         for file in (str(each).strip() for each in batch[FILE]):
             if file in row:
-                raise InvalidInput(f"{found[0]} names {file!r} twice", hint="give each picture one row")
+                raise InvalidInput(f"{tables[0]} names {file!r} twice", hint="give each picture one row")
             row[file] = len(row)
         for name, cells in batch.items():
             columns[name] += [str(cell) for cell in cells]
     places = [row.get(path.relative_to(folder).as_posix(), -1) for path in paths]
     if max(places) < 0:
         raise InvalidInput(
-            f"{found[0]} names none of the pictures", hint="its column 'file' holds places such as cats/1.png"
+            f"{tables[0]} names none of the pictures",
+            hint="its column 'file' holds places such as cats/1.png",
         )
     chosen = {name: [cells[i] if i >= 0 else "" for i in places] for name, cells in columns.items()}
     return {name: cells for name, cells in chosen.items() if name != FILE}, places.count(-1)

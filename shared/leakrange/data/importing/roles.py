@@ -114,7 +114,7 @@ def attribute_labels(column: RoleColumn, training: NDArray[np.bool_]) -> Importe
 def members(column: RoleColumn) -> NDArray[np.bool_]:
     """Which rows (N,) were trained on. Raises `InvalidInput` where the column says neither yes nor no, or
     says one of them alone."""
-    told: dict[int, bool] = {-1: False}
+    used: dict[int, bool] = {-1: False}
     for value, code in column.place.items():
         word = as_text(number) if (number := number_of(value)) is not None else value.lower()
         if word not in IN | OUT:
@@ -122,8 +122,8 @@ def members(column: RoleColumn) -> NDArray[np.bool_]:
                 f"column {column.name!r} should say who was trained on, and holds {value[:40]!r}",
                 hint="write 1 and 0, yes and no, or member and non-member",
             )
-        told[code] = word in IN
-    trained = np.array([told[code] for code in column.codes], dtype=bool)
+        used[code] = word in IN
+    trained = np.array([used[code] for code in column.codes], dtype=bool)
     if trained.all() or not trained.any():
         raise InvalidInput(
             f"column {column.name!r} has {'members' if trained.all() else 'non-members'} alone",

@@ -162,9 +162,9 @@ class _Spool:
             known = ~np.isnan(values)
             new = known.sum(axis=0)
             total = count + new
-            own = np.where(known, values, 0.0).sum(axis=0) / np.maximum(new, 1)
-            apart = own - middle
-            squares += np.where(known, (values - own) ** 2, 0.0).sum(axis=0)
+            piece_mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(new, 1)
+            apart = piece_mean - middle
+            squares += np.where(known, (values - piece_mean) ** 2, 0.0).sum(axis=0)
             squares += apart**2 * count * new / np.maximum(total, 1)
             middle += apart * new / np.maximum(total, 1)
             count = total
