@@ -83,10 +83,10 @@ def test_answers_without_information_give_the_commonest_class_at_best() -> None:
 
 
 def test_a_copy_is_compared_with_what_users_got_and_with_the_truth() -> None:
-    copy, decided, truth = (np.array(each) for each in ([0, 1, 1, 2], [0, 1, 0, 0], [0, -1, 1, 0]))
+    copy, decided, truth = (np.array(each) for each in ([0, 1, 1, 2], [0, 1, 0, 2], [0, -1, 1, 0]))
     figures = measured(Copied(copy, decided, truth, np.array([0, 0, 1, 2])))
-    assert figures["fidelity"].value == 0.5
-    assert figures["fidelity_majority"].value == 0.75
+    assert figures["fidelity"].value == 0.75
+    assert figures["fidelity_majority"].value == 0.5
     assert figures["copy_accuracy"].value == pytest.approx(2 / 3)
-    assert figures["fidelity"].low < 0.5 < figures["fidelity"].high
+    assert figures["fidelity"].low < 0.75 < figures["fidelity"].high
     assert "copy_accuracy" not in measured(Copied(copy, decided, np.full(4, -1)))
