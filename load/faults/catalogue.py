@@ -95,12 +95,18 @@ def _(standing: FaultyRange, number: int) -> str:
 
 @fault("proxy killed with samples reserved")
 def _(standing: FaultyRange, number: int) -> str:
-    run = started(standing, number)
-    name = run.attacker
+    attackers = [party.name for party in standing.first.parties if party.name.startswith("attacker-")]
+    for attacker in attackers:  # so that nothing is asked before the provider stands still
+        standing.signal(attacker, signal.SIGSTOP)
+    run = standing.run(f"fault-{number}", number)
+    with redis.Redis.from_url(standing.redis_url("operator")) as broker:
+        until(lambda: int(str(broker.llen("probe"))) > 0, "chunks to wait for attackers")
     standing.signal("provider-honest", signal.SIGSTOP)  # so that its requests stay open
     try:
-        until(lambda: standing.account(name)["reserved"] > 0, "samples to be reserved")
-        held = standing.account(name)["reserved"]
+        for attacker in attackers:
+            standing.signal(attacker, signal.SIGCONT)
+        until(lambda: standing.account(run.attacker)["reserved"] > 0, "samples to be reserved")
+        held = standing.account(run.attacker)["reserved"]
         seconds = standing.kill("proxy")
     finally:
         standing.signal("provider-honest", signal.SIGCONT)
