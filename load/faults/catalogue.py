@@ -93,18 +93,28 @@ def _(standing: FaultyRange, number: int) -> str:
         return run.done()
 
 
-@fault("proxy killed with samples reserved")
-def _(standing: FaultyRange, number: int) -> str:
+@contextmanager
+def before_asking(standing: FaultyRange, number: int) -> Iterator[FaultRun]:
+    """Start a run whose attackers stand still in the block, with chunks that wait for them. A quick range
+    would have answered them all before a fault begins."""
     attackers = [party.name for party in standing.first.parties if party.name.startswith("attacker-")]
-    for attacker in attackers:  # so that nothing is asked before the provider stands still
+    for attacker in attackers:
         standing.signal(attacker, signal.SIGSTOP)
-    run = standing.run(f"fault-{number}", number)
-    with redis.Redis.from_url(standing.redis_url("operator")) as broker:
-        until(lambda: int(str(broker.llen("probe"))) > 0, "chunks to wait for attackers")
-    standing.signal("provider-honest", signal.SIGSTOP)  # so that its requests stay open
     try:
+        run = standing.run(f"fault-{number}", number)
+        with redis.Redis.from_url(standing.redis_url("operator")) as broker:
+            until(lambda: int(str(broker.llen("probe"))) > 0, "chunks to wait for attackers")
+        yield run
+    finally:
         for attacker in attackers:
             standing.signal(attacker, signal.SIGCONT)
+
+
+@fault("proxy killed with samples reserved")
+def _(standing: FaultyRange, number: int) -> str:
+    with before_asking(standing, number) as run:
+        standing.signal("provider-honest", signal.SIGSTOP)  # so that its requests stay open
+    try:
         until(lambda: standing.account(run.attacker)["reserved"] > 0, "samples to be reserved")
         held = standing.account(run.attacker)["reserved"]
         seconds = standing.kill("proxy")
@@ -115,12 +125,12 @@ def _(standing: FaultyRange, number: int) -> str:
 
 @fault("the route of a model led to a server that drips and talks nonsense, for 12 requests")
 def _(standing: FaultyRange, number: int) -> str:
-    run = started(standing, number)
-    model = standing.account(run.attacker)["models"][0]
-    route = f"{standing.first.proxy}/admin/routes/{model}"
-    upstream = standing.ask("GET", route)["upstream"]
     with nonsense() as server:
-        standing.ask("PUT", route, json={"upstream": server.url})
+        with before_asking(standing, number) as run:
+            model = standing.account(run.attacker)["models"][0]
+            route = f"{standing.first.proxy}/admin/routes/{model}"
+            upstream = standing.ask("GET", route)["upstream"]
+            standing.ask("PUT", route, json={"upstream": server.url})
         until(lambda: server.asked >= 12, "12 requests to be answered with nonsense")
         standing.ask("PUT", route, json={"upstream": upstream})
     return run.done()

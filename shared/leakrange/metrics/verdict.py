@@ -12,7 +12,7 @@ from typing import Literal
 
 from leakrange.metrics.estimate import Estimate
 
-__all__ = ["BOUND", "LITTLE", "LeakVerdict", "Reached", "Spread", "judge", "spread"]
+__all__ = ["BOUND", "LEVEL", "LITTLE", "LeakVerdict", "Reached", "Spread", "judge", "spread", "visible_lead"]
 
 LITTLE = 0.05
 """Most that a little leak is beyond chance, with certainty: an AUC of 0.55."""
@@ -52,7 +52,7 @@ class Spread:
 
     def visible(self, level: float) -> float:
         """The figure that would have been told from 0 in 8 of 10 cases."""
-        return (_quantile(1 - level / 2, self.freedom) + _quantile(POWER)) * self.below
+        return visible_lead(self.below, level, self.freedom)
 
     @property
     def apart(self) -> bool:
@@ -159,13 +159,16 @@ class LeakVerdict:
         return self.word == "none" and self.most is not None and self.most <= LITTLE
 
 
-def judge(attacks: Sequence[Reached], among: int | None = None) -> LeakVerdict:
+def judge(
+    attacks: Sequence[Reached], among: int | None = None, *, little: float = LITTLE, bound: float = BOUND
+) -> LeakVerdict:
     """The verdict by these attacks. The strongest is chosen of ``among`` so many, by default of these alone.
 
-    *Leaks*: an attack is beyond chance with certainty, and the leak may be more than `LITTLE`. The level is
-    divided by the number of attacks (Bonferroni), since the strongest of twenty is beyond it by luck alone.
-    *No leak found*: none is, and no attack may be beyond chance by more than `BOUND`. That takes no
-    correction, as what is true of the strongest is so of all. Constant attacks do not count.
+    *Leaks*: an attack is beyond chance with certainty, and the leak may be more than ``little``. The level is
+    divided by the number of attacks (Bonferroni, which is Holm's first step), since the strongest of twenty
+    is beyond it by luck alone. *No leak found*: none is, and no attack may be beyond chance by more than
+    ``bound``. That takes no correction, as what is true of the strongest is so of all. Constant attacks do
+    not count.
     """
     telling = [each for each in attacks if not each.constant and each.beyond is not None]
     level = LEVEL / max(among or 0, len(telling), 1)
@@ -175,11 +178,17 @@ def judge(attacks: Sequence[Reached], among: int | None = None) -> LeakVerdict:
     strongest = max(telling, key=lambda each: each.strength)
     assert strongest.beyond is not None
     most, visible = max(each.most() for each in telling), strongest.beyond.visible(level) / strongest.scale
-    if any(each.least(level) > 0.0 and each.most() > LITTLE for each in telling):
+    if any(each.least(level) > 0.0 and each.most() > little for each in telling):
         return LeakVerdict("leaks", level, most, visible)
-    if most <= BOUND:
+    if most <= bound:
         return LeakVerdict("none", level, most, visible)
     return LeakVerdict("unclear", level, most, visible, "seeds" if strongest.beyond.apart else "wide")
+
+
+def visible_lead(error: float, level: float = LEVEL, freedom: float = math.inf) -> float:
+    """The lead that is told from 0 in 8 of 10 cases, where its standard error is ``error`` and the test is of
+    that two-sided level."""
+    return (_quantile(1 - level / 2, freedom) + _quantile(POWER)) * error
 
 
 def _quantile(share: float, freedom: float = math.inf) -> float:

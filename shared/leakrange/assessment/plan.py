@@ -1,0 +1,243 @@
+"""From a question to a plan: which attacks are made, what they ask, and what their figures can show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+
+from leakrange.assessment.document import AssessmentPlan, ChosenAttack, Power, Question, Thresholds
+from leakrange.assessment.question import (
+    AUXILIARY,
+    VALIDATION,
+    Counts,
+    EndpointQuestion,
+    counted,
+    scenario_of,
+)
+from leakrange.data import load_labels
+from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.steps.walk import WALK, WalkOrder
+from leakrange.metrics.verdict import LEVEL, visible_lead
+from leakrange.scenario import registered
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.partial import reads_values
+from leakrange.scenario.plan import Plan
+from leakrange.scenario.sizes import Sizes, split_sizes
+from leakrange.wire.errors import InvalidInput, InvalidScenario
+
+__all__ = ["planned", "power_of"]
+
+POPULATION = 1_000
+"""The most records that attackers on membership ask about beside those whose membership they infer."""
+RATES = ((0.01, 100, "1 %"), (0.001, 1_000, "0.1 %"))
+"""False positive rates, the fewest others by which they can be measured, and their names."""
+NOBODY = 3.0
+"""No hit among n members bounds a true positive rate by 3/n (the rule of three)."""
+
+
+def planned(question: EndpointQuestion, sizes: Sizes = split_sizes) -> AssessmentPlan:
+    """The plan of an audit of that endpoint.
+
+    Every registered attack is listed with the reason where it is not made. Raises `InvalidInput` for a
+    question that the data cannot answer, `DataUnavailable` where they are not here.
+    """
+    question.check()
+    counts = counted(question, sizes)
+    chosen, parameters = [], {}
+    for name, entry in sorted(registered.attacks().items()):
+        if entry.control:  # it stands beside each attack
+            continue
+        given = _parameters(name, entry, question, counts)
+        attack = _chosen(name, entry, question, counts, given, sizes)
+        chosen.append(attack)
+        if attack.made:
+            parameters[name] = given
+    if not parameters:
+        reasons = "; ".join(f"{each.attack}: {each.why}" for each in chosen if each.in_scope)
+        raise InvalidInput(
+            f"no attack can be made on {question.target.name!r}{': ' + reasons if reasons else ''}",
+            hint="give more records, or a larger --budget",
+        )
+    scenario = scenario_of(question, parameters, counts)
+    plan = expand(parse(scenario), sizes)
+    uploads, asked = _uploads(plan), _asked(plan)
+    limits = question.target.limits
+    price, _, currency = (limits.price or "").partition(" ")
+    requests = math.ceil((uploads + asked) / question.target.batch)
+    return AssessmentPlan(
+        name=scenario["name"],
+        scenario=yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True),
+        attacks=tuple(chosen),
+        power=tuple(_powers(question, counts, len(parameters))),
+        samples=uploads + asked,
+        uploads=uploads,
+        money=float(price) * (uploads + asked) if price else None,
+        currency=currency,
+        seconds=requests * limits.seconds_a_request,
+        trained=len(plan.trained),
+        thresholds=question.thresholds,
+    )
+
+
+def _parameters(name: str, entry: Any, question: EndpointQuestion, counts: Counts) -> dict[str, Any]:
+    """What the scenario says of an attack: the records that the audit has for it, and else its defaults."""
+    fields = entry.Parameters.model_fields
+    given: dict[str, Any] = {"kind": name, "knowledge": ["unaware"]}
+    if "sensitive" in fields and question.hidden:
+        hidden = list(question.hidden)
+        given["sensitive"] = hidden if len(hidden) > 1 else hidden[0]
+    if "auxiliary" in fields and counts.auxiliary:
+        given["auxiliary"] = counts.auxiliary
+    if "population" in fields:
+        left = question.budget - counts.pool - counts.users
+        given["population"] = max(1, min(POPULATION, left, counts.auxiliary or left))
+    if "mode" in fields:
+        given["mode"] = "online"
+    return given
+
+
+def _chosen(
+    name: str,
+    entry: Any,
+    question: EndpointQuestion,
+    counts: Counts,
+    given: Mapping[str, Any],
+    sizes: Sizes,
+) -> ChosenAttack:
+    asks = _question_of(entry)
+    left_out = _out_of_scope(name, entry, asks, question)
+    attack = ChosenAttack(
+        attack=name, question=asks, in_scope=not left_out, made=False, why=left_out, grants=entry.grants
+    )
+    if left_out:
+        return attack
+    try:
+        plan = expand(parse(scenario_of(question, {name: given}, counts)), sizes)
+    except InvalidScenario as error:
+        return attack.model_copy(update=_refused(error))
+    samples = _asked(plan)
+    if samples + counts.users > question.budget:
+        why = f"it asks {samples:,} samples, and users {counts.users:,}: more than the budget"
+        return attack.model_copy(update={"why": why, "samples": samples})
+    return attack.model_copy(update={"made": True, "samples": samples})
+
+
+def _question_of(entry: Any) -> Question:
+    if entry.kind in ("membership", "attribute", "reconstruction"):
+        question: Question = entry.kind
+        return question
+    return "other"
+
+
+def _out_of_scope(name: str, entry: Any, asks: Question, question: EndpointQuestion) -> str:
+    """Why nobody would make the attack here, by what is known before any plan; "" where somebody would."""
+    card = question.target.card
+    if asks == "membership" and question.members is None:
+        return "no column says who was trained on (--member)"
+    if asks == "attribute" and not question.hidden:
+        return "no hidden attribute was named (--hidden)"
+    if entry.kind == "extraction":
+        return "it copies the model, and says nothing of the people behind the records"
+    if card.release not in entry.consumes:
+        return f"it reads {' or '.join(entry.consumes)}, and the target gives {card.release}"
+    if card.answers == "labels" and reads_values(entry.kind, name):
+        return "it reads how sure the model is, and the target tells labels alone"
+    if card.answers == "all" and asks == "membership" and entry.labels_suffice:
+        return "it is made for labels alone, and the target tells how sure it is"
+    return ""
+
+
+def _refused(error: InvalidScenario) -> dict[str, Any]:
+    """The changes to an attack that a scenario cannot have. Where it is no matter of the attack's kind, but
+    of the number of records, it stays in scope."""
+    [first, *_] = error.mistakes
+    message = str(first["message"])
+    kept_out = "can be tried on no provider" in message
+    if kept_out:
+        message = message.partition("endpoint: ")[2].removesuffix(")")
+    return {"why": message, "in_scope": not kept_out}
+
+
+def _uploads(plan: Plan) -> int:
+    return sum(span.stop - span.start for stream in plan.streams for span in stream.spans)
+
+
+def _asked(plan: Plan) -> int:
+    """The samples that attackers ask, at most: each stored answer once, and what walks choose."""
+    asked = sum(
+        span.stop - span.start for probe in plan.probes if not probe.downloads for span in probe.spans
+    )
+    walks = {
+        step.model_dump_json(): WalkOrder.model_validate(step.parameters)
+        for trial in plan.trials
+        for step in trial.needs.steps.values()
+        if step.step == WALK.name
+    }
+    return asked + sum(each.queries * (each.span.stop - each.span.start) for each in walks.values())
+
+
+class _Sides(NamedTuple):
+    about: str
+    cases: int
+    others: int
+
+
+def _powers(question: EndpointQuestion, counts: Counts, attacks: int) -> list[Power]:
+    sides = []
+    if question.members is not None:
+        sides.append(_Sides("membership", counts.pool // 2, counts.pool - counts.pool // 2))
+    if question.hidden:
+        labels = load_labels(_plain(question))
+        tested = labels.where("test")[: counts.users]
+        for name in question.hidden:
+            classes = np.bincount(labels.labels[name][tested][labels.labels[name][tested] >= 0])
+            cases = int(np.sort(classes)[-2:].min(initial=0)) if len(classes) > 1 else 0
+            sides.append(_Sides(name, cases, int(classes.sum()) - cases))
+    return [power_of(each.about, each.cases, each.others, attacks, question.thresholds) for each in sides]
+
+
+def _plain(question: EndpointQuestion) -> DataSpec:
+    return DataSpec(name=question.data, auxiliary=AUXILIARY, validation=VALIDATION, seed=question.seed)
+
+
+def power_of(about: str, cases: int, others: int, attacks: int, thresholds: Thresholds) -> Power:
+    """What so many records of either side can show when the strongest of so many ``attacks`` is judged.
+
+    The standard error of an AUC without a lead is √((m + n + 1) / 12mn) (Mann and Whitney 1947). ``needed``
+    is the number of cases, with as many others, by which the bound of the thresholds can be excluded.
+    """
+    level = LEVEL / max(1, attacks)
+    visible = visible_lead(_error(cases, others), level) if min(cases, others) > 0 else None
+    needed = next(n for n in range(2, 10**6) if visible_lead(_error(n, n), LEVEL) <= thresholds.bound)
+    can_exclude = min(cases, others) > 0 and visible_lead(_error(cases, others), LEVEL) <= thresholds.bound
+    rates = [] if about != "membership" else [_rate(*each, cases, others) for each in RATES]
+    return Power(
+        about=about,
+        cases=cases,
+        others=others,
+        visible=visible,
+        enough=can_exclude,
+        needed=needed,
+        rates=tuple(rates),
+    )
+
+
+def _error(cases: int, others: int) -> float:
+    return math.sqrt((cases + others + 1) / (12.0 * cases * others))
+
+
+def _rate(rate: float, fewest: int, named: str, cases: int, others: int) -> str:
+    """What can be said of the members that are found while so few others are accused."""
+    if others < fewest:
+        return (
+            f"the share of members found at {named} false alarms is not measured: it takes {fewest:,} others"
+        )
+    bound, wanted = NOBODY / max(1, cases), math.ceil(NOBODY / rate)
+    least = f"{100 * bound:.2g} %"
+    more = "" if bound <= rate else f"; to go below {named} takes {wanted:,} members"
+    return f"where nobody is found at {named} false alarms, at most {least} of the members can be{more}"
