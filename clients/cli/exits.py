@@ -19,6 +19,7 @@ class Exit(IntEnum):
     UNREACHABLE = 3
     REFUSED = 4
     NOT_STARTED = 5
+    CANNOT_TELL = 6
     INTERRUPTED = 130
 
 

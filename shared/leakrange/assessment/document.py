@@ -16,15 +16,18 @@ __all__ = [
     "ChosenAttack",
     "Conclusion",
     "Finding",
+    "Grade",
     "MadeAttack",
     "Power",
     "PriceList",
     "PricePoint",
+    "Question",
     "SubjectEndpoint",
     "Thresholds",
 ]
 
 Conclusion = Literal["passes", "leaks", "cannot tell"]
+Grade = Literal["A", "B", "C", "D", "E", "?"]
 Question = Literal["membership", "attribute", "reconstruction", "other"]
 Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 
@@ -206,7 +209,7 @@ class Assessment(Strict):
     subject: SubjectEndpoint
     plan: AssessmentPlan
     conclusion: Conclusion
-    grade: Literal["A", "B", "C", "D", "E", "?"]
+    grade: Grade
     headline: str
     recommendation: str
     findings: tuple[Finding, ...]

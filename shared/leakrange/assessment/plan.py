@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -30,12 +31,16 @@ from leakrange.scenario.plan import Plan
 from leakrange.scenario.sizes import Sizes, split_sizes
 from leakrange.wire.errors import InvalidInput, InvalidScenario
 
-__all__ = ["planned", "power_of"]
+__all__ = ["null_error", "planned", "power_of"]
 
-POPULATION = 1_000
-"""The most records that attackers on membership ask about beside those whose membership they infer."""
 RATES = ((0.01, 100, "1 %"), (0.001, 1_000, "0.1 %"))
 """False positive rates, the fewest others by which they can be measured, and their names."""
+ELSEWHERE = {
+    "extraction": "it copies the model, and says nothing of the people behind the records",
+    "audit": "it examines a model's file: 'leakrange audit model'",
+    "student": "it is for a provider who trains the model",
+}
+"""Kinds of attack that are not made on an endpoint, with the reason."""
 NOBODY = 3.0
 """No hit among n members bounds a true positive rate by 3/n (the rule of three)."""
 
@@ -93,9 +98,8 @@ def _parameters(name: str, entry: Any, question: EndpointQuestion, counts: Count
         given["sensitive"] = hidden if len(hidden) > 1 else hidden[0]
     if "auxiliary" in fields and counts.auxiliary:
         given["auxiliary"] = counts.auxiliary
-    if "population" in fields:
-        left = question.budget - counts.pool - counts.users
-        given["population"] = max(1, min(POPULATION, left, counts.auxiliary or left))
+    if "population" in fields and counts.population:
+        given["population"] = counts.population
     if "mode" in fields:
         given["mode"] = "online"
     return given
@@ -141,8 +145,10 @@ def _out_of_scope(name: str, entry: Any, asks: Question, question: EndpointQuest
         return "no column says who was trained on (--member)"
     if asks == "attribute" and not question.hidden:
         return "no hidden attribute was named (--hidden)"
-    if entry.kind == "extraction":
-        return "it copies the model, and says nothing of the people behind the records"
+    if entry.kind in ELSEWHERE:
+        return ELSEWHERE[entry.kind]
+    if asks == "reconstruction" and card.input.spec.encoding != "picture":
+        return "it rebuilds pictures"
     if card.release not in entry.consumes:
         return f"it reads {' or '.join(entry.consumes)}, and the target gives {card.release}"
     if card.answers == "labels" and reads_values(entry.kind, name):
@@ -160,6 +166,10 @@ def _refused(error: InvalidScenario) -> dict[str, Any]:
     kept_out = "can be tried on no provider" in message
     if kept_out:
         message = message.partition("endpoint: ")[2].removesuffix(")")
+    elif enough := re.search(r"one of ([\d,_]+) does", message):
+        message = f"it takes a budget of {int(re.sub('[,_]', '', enough[1])):,} samples or more"
+    elif first["path"]:
+        message = f"{str(first['path']).rpartition('.')[2]} {message}"
     return {"why": message, "in_scope": not kept_out}
 
 
@@ -196,7 +206,7 @@ def _powers(question: EndpointQuestion, counts: Counts, attacks: int) -> list[Po
         tested = labels.where("test")[: counts.users]
         for name in question.hidden:
             classes = np.bincount(labels.labels[name][tested][labels.labels[name][tested] >= 0])
-            cases = int(np.sort(classes)[-2:].min(initial=0)) if len(classes) > 1 else 0
+            cases = int(np.sort(classes)[-2]) if len(classes) > 1 else 0
             sides.append(_Sides(name, cases, int(classes.sum()) - cases))
     return [power_of(each.about, each.cases, each.others, attacks, question.thresholds) for each in sides]
 
@@ -212,9 +222,11 @@ def power_of(about: str, cases: int, others: int, attacks: int, thresholds: Thre
     is the number of cases, with as many others, by which the bound of the thresholds can be excluded.
     """
     level = LEVEL / max(1, attacks)
-    visible = visible_lead(_error(cases, others), level) if min(cases, others) > 0 else None
-    needed = next(n for n in range(2, 10**6) if visible_lead(_error(n, n), LEVEL) <= thresholds.bound)
-    can_exclude = min(cases, others) > 0 and visible_lead(_error(cases, others), LEVEL) <= thresholds.bound
+    visible = visible_lead(null_error(cases, others), level) if min(cases, others) > 0 else None
+    needed = next(n for n in range(2, 10**6) if visible_lead(null_error(n, n), LEVEL) <= thresholds.bound)
+    can_exclude = (
+        min(cases, others) > 0 and visible_lead(null_error(cases, others), LEVEL) <= thresholds.bound
+    )
     rates = [] if about != "membership" else [_rate(*each, cases, others) for each in RATES]
     return Power(
         about=about,
@@ -227,7 +239,8 @@ def power_of(about: str, cases: int, others: int, attacks: int, thresholds: Thre
     )
 
 
-def _error(cases: int, others: int) -> float:
+def null_error(cases: int, others: int) -> float:
+    """The standard error of an AUC without a lead: √((m + n + 1) / 12mn) (Mann and Whitney 1947)."""
     return math.sqrt((cases + others + 1) / (12.0 * cases * others))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from leakrange.assessment.document import Thresholds
-from leakrange.data import POOL, datasets
+from leakrange.data import POOL, datasets, load_labels
 from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.scenario.sizes import Sizes
 from leakrange.strict import Strict
@@ -23,9 +23,11 @@ BUDGET = 5_000
 AUXILIARY, VALIDATION = 0.5, 0.02
 """Shares of the records that are not in the pool which attackers have; most others are asked by users."""
 FEWEST = 20
+KEPT = 0.5
+"""The share of those who were not trained on that is kept out of the pool, where attributes are hidden."""
 STEPS = (16, 8, 4, 2, 1)
 """Attackers of attributes get this fraction of their budget, for the price list."""
-MOST_LESSONS = 2_000
+MOST_LESSONS, POPULATION = 2_000, 1_000
 SCHEDULE = {"epochs": 30, "batch": 50, "lr": 0.003, "select": "last"}
 """Of the attackers' own models."""
 
@@ -76,9 +78,11 @@ class EndpointQuestion(Strict):
 
 class Counts(Strict):
     """How many samples each part of the audit asks: the pool of records whose membership is inferred, the
-    attackers' own records, and the users'."""
+    population that these are compared with, the records that attackers of attributes learn from, and the
+    users'."""
 
     pool: int = 0
+    population: int = 0
     auxiliary: int = 0
     users: int = 0
 
@@ -88,14 +92,17 @@ def counted(question: EndpointQuestion, sizes: Sizes) -> Counts:
 
     Raises `InvalidInput` where there are too few records for any question.
     """
-    pool, budget = 0, question.budget
+    pool, population, left = 0, 0, question.budget
     if question.members is not None:
-        share = 0.6 if question.hidden else 0.85
-        pool = _largest_pool(question, int(budget * share), sizes)
-        budget -= pool
+        most = int(left * (0.5 if question.hidden else 0.7))
+        pool = _largest_pool(question, most, sizes)
+        population = min(POPULATION, int(left * (0.15 if question.hidden else 0.2)))
     known = _sizes(question, pool, sizes)
-    users = min(known["test"], int(budget * 0.6))
-    return Counts(pool=pool, users=users, auxiliary=min(known["auxiliary"], budget - users, MOST_LESSONS))
+    population = min(population, known["auxiliary"])
+    left -= pool + population
+    users = min(known["test"], int(left * 0.6))
+    auxiliary = min(known["auxiliary"], left - users, MOST_LESSONS) if question.hidden else 0
+    return Counts(pool=pool, population=population, auxiliary=auxiliary, users=users)
 
 
 def scenario_of(
@@ -150,7 +157,7 @@ def _sizes(question: EndpointQuestion, pool: int, sizes: Sizes) -> Mapping[str, 
 
 def _largest_pool(question: EndpointQuestion, most: int, sizes: Sizes) -> int:
     """The largest pool, of at most so many samples, that the data have members and others for; 0 where there
-    is none of `FEWEST`."""
+    is none of `FEWEST`. Part of the others stay for users, and for attackers to learn from."""
 
     def fits(pool: int) -> bool:
         try:
@@ -160,8 +167,10 @@ def _largest_pool(question: EndpointQuestion, most: int, sizes: Sizes) -> int:
 
     if most < FEWEST or not fits(FEWEST):
         return 0
-    low, high = FEWEST, most + 1  # `low` fits, `high` does not, or is too many
-    while high - low > max(1, low // 50):
+    assert question.members is not None
+    others = int((load_labels(DataSpec(name=question.data)).labels[question.members] == 0).sum())
+    low, high = FEWEST, 1 + min(most, 2 * int(others * (1.0 - (KEPT if question.hidden else KEPT / 2))))
+    while high - low > max(1, low // 50):  # `low` fits, `high` does not, or is too many
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low - low % 2

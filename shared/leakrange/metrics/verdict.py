@@ -12,7 +12,18 @@ from typing import Literal
 
 from leakrange.metrics.estimate import Estimate
 
-__all__ = ["BOUND", "LEVEL", "LITTLE", "LeakVerdict", "Reached", "Spread", "judge", "spread", "visible_lead"]
+__all__ = [
+    "BOUND",
+    "LEVEL",
+    "LITTLE",
+    "Z95",
+    "LeakVerdict",
+    "Reached",
+    "Spread",
+    "judge",
+    "spread",
+    "visible_lead",
+]
 
 LITTLE = 0.05
 """Most that a little leak is beyond chance, with certainty: an AUC of 0.55."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
-from leakrange.metrics.verdict import LeakVerdict, Reached, Spread, judge, spread
+from leakrange.metrics.verdict import BOUND, LITTLE, LeakVerdict, Reached, Spread, judge, spread
 from leakrange.scenario.gains import chance, gain, reached
 from leakrange.scenario.partial import answers_in, attack_names, reads_values, tells_labels_alone
 from leakrange.scenario.results import RunResults, Summary, TrialResult
@@ -91,6 +91,9 @@ class Findings:
     """All trials by everything they share except the seed, see `identity`."""
     palette: list[str] = field(default_factory=list)
     """All defences of the run, if ``defences`` are only some of them: they keep their colours."""
+    little: float = LITTLE
+    bound: float = BOUND
+    """See `leakrange.metrics.verdict.judge`."""
 
     @cached_property
     def best(self) -> dict[tuple[Subject, str], Summary]:
@@ -111,7 +114,14 @@ class Findings:
             candidates[subject.family, subject.leakage, defence] += sum(not each.constant for each in attacks)
         return {
             (subject, defence): self._of_labels(
-                subject, defence, judge(attacks, candidates[subject.family, subject.leakage, defence])
+                subject,
+                defence,
+                judge(
+                    attacks,
+                    candidates[subject.family, subject.leakage, defence],
+                    little=self.little,
+                    bound=self.bound,
+                ),
             )
             for (subject, defence), attacks in reached.items()
         }

@@ -390,6 +390,8 @@ class RemoteTarget(Strict):
     owner: Annotated[str, Field(min_length=3, max_length=200)]
     authorised: Annotated[str, Field(min_length=3, max_length=500)] | None = None
     card: TargetCard
+    version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Of the model: answers of another version are not reused."""
     probe: Annotated[tuple[float, ...], Field(max_length=10_000)] | None = None
     """The numbers of the one sample by which it is tried; zeros if there are none. Some models refuse zeros:
     nobody is born so young."""
@@ -480,7 +482,7 @@ class RemoteTarget(Strict):
     def digest(self) -> str:
         """64 hexadecimal characters of all that decides its answers: neither name, owner nor limits."""
         decides = self.model_dump(mode="json", by_alias=True, include={"card", "steps", "headers"})
-        return digest(decides)
+        return digest(decides if self.version is None else decides | {"version": self.version})
 
     def model_card(self, name: str) -> ModelCard:
         """The card under which the proxy serves it as ``name``."""

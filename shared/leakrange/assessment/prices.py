@@ -1,0 +1,104 @@
+"""What leakage costs in samples: the price list of an audit."""
+
+from __future__ import annotations
+
+from leakrange.assessment.document import PriceList, PricePoint, Thresholds
+from leakrange.metrics.verdict import judge
+from leakrange.report.findings import Findings, Subject, leaked
+from leakrange.scenario.results import Summary
+
+__all__ = ["price_list"]
+
+MEMBERSHIP = "membership"
+MOST_OF_IT = 0.9
+"""The share of its final lead from which an attack has got what there is to get."""
+ALIKE = 10
+"""Keys that collude, for the sentence."""
+
+
+def price_list(findings: Findings, subject: Subject, price: str, thresholds: Thresholds) -> PriceList:
+    """What the strongest undefended attack on the subject gets at each budget that was tried. ``price`` is of
+    one sample, with its currency, or ""."""
+    strongest = findings.open(subject)
+    assert strongest is not None  # it is asked of subjects that were tried
+    each = float(price.split()[0]) if price else None
+    rows = {
+        _spent(findings, row): row
+        for row in findings.summaries
+        if Subject.of(row) == subject
+        and (row.attack, row.defence, row.knowledge)
+        == (strongest.attack, findings.undefended, strongest.knowledge)
+        and row.count
+    }
+    points, allowed = [], []
+    for samples, row in sorted(rows.items()):
+        spread = findings.spread(row, subject.metric)
+        low, high = (None, None) if spread is None else spread.within()
+        cost = None if each is None else each * samples
+        points.append(PricePoint(samples=samples, value=leaked(row), low=low, high=high, money=cost))
+        verdict = judge([findings.reached(row)], little=thresholds.little, bound=thresholds.bound)
+        allowed.append(verdict.word != "leaks")
+    way = {samples: findings.way(row) for samples, row in rows.items()}
+    enough = _enough(way)
+    quota = _quota([point.samples for point in points], allowed)
+    return PriceList(
+        about=subject.sensitive,
+        attack=strongest.attack,
+        points=tuple(points),
+        enough=enough,
+        quota=quota,
+        sentence=_each_record(points[0].samples, strongest)
+        if subject.sensitive == MEMBERSHIP
+        else _sentence(enough, quota, [point.samples for point in points]),
+    )
+
+
+def _each_record(samples: int, row: Summary) -> str:
+    """Of attacks on membership: they learn of each record by its own answers, whatever the others are."""
+    records = row.mean("records") or float(samples)
+    return (
+        f"The attack asks {samples / records:.1f} samples for each record. A quota limits how many people are"
+        " found, not how surely each is."
+    )
+
+
+def _spent(findings: Findings, row: Summary) -> int:
+    return max((trial.spent or trial.budget for trial in findings.trials(row)), default=row.budget)
+
+
+def _enough(way: dict[int, float]) -> int | None:
+    """The least number of samples from which on the attack keeps nine tenths of its final lead."""
+    final = way[max(way)]
+    if final <= 0.0:
+        return None
+    least = None
+    for samples in sorted(way, reverse=True):
+        if way[samples] < MOST_OF_IT * final:
+            break
+        least = samples
+    return least
+
+
+def _quota(samples: list[int], allowed: list[bool]) -> int | None:
+    """The greatest number up to which no number is beyond the threshold."""
+    quota = None
+    for number, good in zip(samples, allowed, strict=True):
+        if not good:
+            break
+        quota = number
+    return quota
+
+
+def _sentence(enough: int | None, quota: int | None, samples: list[int]) -> str:
+    if enough is None:
+        return f"Up to {samples[-1]:,} samples the attack has no lead."
+    first = f"With {enough:,} samples the attack has nine tenths of what it gets with {samples[-1]:,}."
+    if quota is None:
+        return f"{first} A quota of {samples[0]:,} samples, the smallest that was tried, is already too much."
+    if quota == samples[-1]:
+        return f"{first} No number of samples that was tried goes beyond the threshold with certainty."
+    shared = max(1, quota // ALIKE)
+    return (
+        f"{first} Up to {quota:,} samples it is not beyond the threshold with certainty; {ALIKE} keys that "
+        f"collude reach that with {shared:,} each."
+    )
