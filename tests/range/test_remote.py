@@ -43,11 +43,11 @@ class Risk:
         await send({"type": "http.response.body", "body": orjson.dumps(rows)})
 
 
-def run(controller: Controller, server: Risk, name: str) -> Finished:
+def run(controller: Controller, server: Risk, name: str, **more: Any) -> Finished:
     with serving(server) as url:
         step = {"post": url, "json": {"rows": "${samples}"}, "read": {"each": "$[*]", "values": "$"}}
         defences = {"none": [], "rounded": [{"round": {"decimals": 1}}], "noisy": [{"gaussian-input": 60.0}]}
-        asked = text({"steps": [step]}, name=name, seeds=[0], defences=defences, budgets=[192])
+        asked = text({"steps": [step]}, name=name, seeds=[0], defences=defences, budgets=[192], **more)
         return controller.run(asked.replace("samples: 64", "samples: 192"))
 
 
@@ -73,6 +73,19 @@ def test_a_planted_leak_is_found_and_what_stops_it(controller: Controller) -> No
         "/models",
     ):
         assert controller.ask("GET", page).text
+
+
+def test_answers_behind_a_policy_can_be_made_from_stored_ones_and_nobody_is_asked(
+    controller: Controller,
+) -> None:
+    asked, server = run(controller, Risk(leaks=True), "asked"), Risk(leaks=True)
+    replayed = run(controller, server, "replayed", replay=True)
+    replayed.check(3)
+    assert server.asked == sum(entry["spent"] for entry in replayed.results["ledger"]) + 1 == 4 * 192 + 1
+    assert replayed.view["jobs"]["replay"] == {"done": 6, "total": 6}
+    one, other = (each.trials["risk-s0.rounded.outside.aware.b192"] for each in (replayed, asked))
+    assert one["metrics"] == other["metrics"]
+    assert value(one, "auc") < 0.6 < value(replayed.trials["risk-s0.none.outside.aware.b192"], "auc")
 
 
 def test_nothing_is_found_where_nothing_is(controller: Controller) -> None:

@@ -25,6 +25,7 @@ from leakrange.services.controller.engine.engine import Engine, hows, purpose_of
 from leakrange.services.controller.engine.how.device import handed_in, streamed
 from leakrange.services.controller.engine.how.fleet import fitted, probed, ready, shown, train_work, trained
 from leakrange.services.controller.engine.how.offered import UnderLoad
+from leakrange.services.controller.engine.how.replayed import replayed, replayed_sessions
 from leakrange.services.controller.range.answers import Answers, NotReached, needed
 from leakrange.services.controller.range.journal import Journal
 from leakrange.services.controller.range.offers import Offers
@@ -168,6 +169,11 @@ class RunGraph:
         async def carried_out() -> list[str]:
             stream = self._streams[name]
             model, policy = self._models[stream.model], self._policies[stream.defence]
+            if stream.replays:
+                undefended, heads = await self._stream(stream.replays), self._plan.heads(model)
+                return await replayed_sessions(
+                    self._engine, stream, model, policy, undefended, self._journal.truth, heads
+                )
             files = await ready(self._engine, model, stream.local, self._obfuscators)
             return await streamed(self._engine, stream, model, policy, files)
 
@@ -178,6 +184,10 @@ class RunGraph:
         obfuscators of its own."""
         probe = self._probes[name]
         model, policy = self._models[probe.model], self._policies[probe.defence]
+        if probe.replays:
+            first = partial(self._probe, probe.replays)
+            undefended = await self._engine.once.need(f"probe {probe.replays}", first)
+            return await replayed(self._engine, probe, model, policy, undefended, self._plan.heads(model))
         try:
             files = await ready(self._engine, model, probe.local, self._obfuscators)
             if self._load is not None and probe.offered:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from leakrange.assessment.advice import advised, policies_for
 from leakrange.assessment.document import (
     Advice,
     Assessment,
@@ -53,12 +54,11 @@ def assessed(
     *,
     records: int,
     data_sha256: str = "",
-    advice: Sequence[Advice] = (),
 ) -> Assessment:
     """The document of an audit whose run is over. ``records`` is the number of the data set's records."""
     bounds = question.thresholds
     findings = replace(find(results), little=bounds.little, bound=bounds.bound)
-    judge = _Judge(plan, findings)
+    judge = _Judge(question.target.name, plan, findings)
     concluded = [
         *([judge.about(MEMBERSHIP, "membership")] if question.members else []),
         *(judge.about(name, "attribute") for name in question.hidden),
@@ -69,6 +69,7 @@ def assessed(
         ),
     ]
     conclusion = _overall(concluded)
+    advice = advised(findings, question) if question.advise else ()
     prices = [
         price_list(findings, subject, question.target.limits.price or "", bounds)
         for subject in findings.subjects
@@ -81,7 +82,7 @@ def assessed(
         conclusion=conclusion,
         grade=_grade(conclusion, concluded),
         headline=_headline(question.target.name, conclusion, concluded),
-        recommendation=_recommendation(conclusion, concluded, advice),
+        recommendation=_recommendation(question, conclusion, concluded, advice),
         findings=tuple(concluded),
         attacks=tuple(_made(trial) for trial in _largest(results.trials)),
         prices=tuple(prices),
@@ -99,8 +100,8 @@ def assessed(
 class _Judge:
     """Judges what is hidden, one thing after the other."""
 
-    def __init__(self, plan: AssessmentPlan, findings: Findings) -> None:
-        self.plan, self.findings = plan, findings
+    def __init__(self, name: str, plan: AssessmentPlan, findings: Findings) -> None:
+        self.name, self.plan, self.findings = name, plan, findings
         self.powers = {each.about: each for each in plan.power}
 
     def about(self, name: str, question: Question) -> Finding:
@@ -157,7 +158,7 @@ class _Judge:
             about=name,
             question=question,
             conclusion="cannot tell",
-            sentence=f"Whether {_given_away(name)} cannot be told: {why}.",
+            sentence=f"Whether “{self.name}” gives away {_hidden(name)} cannot be told: {why}.",
             why=why,
             needed="more records, or a larger budget (--budget)",
         )
@@ -226,22 +227,23 @@ class _Judge:
         why: str,
     ) -> str:
         if conclusion == "cannot tell":
-            return f"Whether {_given_away(name)} cannot be told: {why}."
+            return f"Whether “{self.name}” gives away {_hidden(name)} cannot be told: {why}."
         metric = described(self.findings_metric(row))
         value = figure(leaked(row), metric.unit)
         control = _control(row)
         if conclusion == "leaks":
             known = "guessing has 0.50" if control is None else f"without the model it is {control:.2f}"
             if question == "reconstruction":
-                return f"The model gives away {name}: the attack {row.attack} reaches {metric.title} {value}."
+                reached = f"{row.attack} reaches {metric.title} {value}"
+                return f"“{self.name}” gives away {name}: the attack {reached}."
             return (
-                f"The model gives away {_hidden(name)}: the attack {row.attack} tells it with an AUC of "
+                f"“{self.name}” gives away {_hidden(name)}: the attack {row.attack} tells it with an AUC of "
                 f"{value} ({self._interval(row)}); {known}."
             )
         assert verdict.most is not None
         return (
-            f"No attack learns {_hidden(name)} from the answers: a lead of more than {verdict.most:.2f} over "
-            f"guessing is excluded; the strongest, {row.attack}, has {metric.title} {value} "
+            f"No attack learns {_hidden(name)} from “{self.name}”: a lead of more than {verdict.most:.2f} "
+            f"over guessing is excluded; the strongest, {row.attack}, has {metric.title} {value} "
             f"({self._interval(row)})."
         )
 
@@ -258,8 +260,8 @@ class _Judge:
         share = row.mean(FOUND)
         assert share is not None  # it was chosen by it
         return (
-            f"The model gives away {_hidden(MEMBERSHIP)}: the attack {row.attack} finds {100 * share:.1f} % "
-            "of the members while it accuses 1 % of the others."
+            f"“{self.name}” gives away {_hidden(MEMBERSHIP)}: the attack {row.attack} finds "
+            f"{100 * share:.1f} % of the members while it accuses 1 % of the others."
         )
 
 
@@ -296,9 +298,8 @@ def _headline(name: str, conclusion: Conclusion, findings: Sequence[Finding]) ->
     hidden = joined([_hidden(each.about) for each in concerned])
     if conclusion == "leaks":
         worst = max(concerned, key=_lead)
-        sentence = worst.sentence.replace("The model", f"“{name}”", 1)
         others = [_hidden(each.about) for each in concerned if each is not worst]
-        return f"{sentence} It gives away {joined(others)} as well." if others else sentence
+        return f"{worst.sentence} It gives away {joined(others)} as well." if others else worst.sentence
     if conclusion == "passes":
         most = max(each.most or 0.0 for each in findings)
         return (
@@ -308,13 +309,24 @@ def _headline(name: str, conclusion: Conclusion, findings: Sequence[Finding]) ->
     return f"Whether “{name}” gives away {hidden} cannot be told: {concerned[0].why}."
 
 
-def _recommendation(conclusion: Conclusion, findings: Sequence[Finding], advice: Sequence[Advice]) -> str:
+def _recommendation(
+    question: EndpointQuestion,
+    conclusion: Conclusion,
+    findings: Sequence[Finding],
+    advice: Sequence[Advice],
+) -> str:
     if conclusion == "leaks":
         if advice:
             return advice[0].sentence
+        tried = joined([f"“{name}”" for name in policies_for(question.target)])
+        if question.advise and tried:
+            return (
+                f"Do not let the model out as it is. None of the policies {tried} is certain to meet the "
+                "thresholds: train it again so that it tells less, and audit it again."
+            )
         return (
-            "Do not let the model out as it is. Answer less (fewer decimals, the label alone), train it "
-            "again, or put a policy before it, and audit it again."
+            "Do not let the model out as it is. An audit with --advise tries policies on the answers that "
+            "it has; else train the model again so that it tells less, and audit it again."
         )
     if conclusion == "cannot tell":
         needed = dict.fromkeys(each.needed for each in findings if each.conclusion == conclusion)
@@ -324,10 +336,6 @@ def _recommendation(conclusion: Conclusion, findings: Sequence[Finding], advice:
 
 def _hidden(name: str) -> str:
     return "who was in the training set" if name == MEMBERSHIP else f"“{name}”"
-
-
-def _given_away(name: str) -> str:
-    return f"the model gives away {_hidden(name)}"
 
 
 def _control(row: Summary) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
+from leakrange.assessment.advice import policies_for
 from leakrange.assessment.document import AssessmentPlan, ChosenAttack, Power, Question, Thresholds
 from leakrange.assessment.question import (
     AUXILIARY,
@@ -53,6 +54,7 @@ def planned(question: EndpointQuestion, sizes: Sizes = split_sizes) -> Assessmen
     """
     question.check()
     counts = counted(question, sizes)
+    policies = policies_for(question.target) if question.advise else {}
     chosen, parameters = [], {}
     for name, entry in sorted(registered.attacks().items()):
         if entry.control:  # it stands beside each attack
@@ -68,7 +70,7 @@ def planned(question: EndpointQuestion, sizes: Sizes = split_sizes) -> Assessmen
             f"no attack can be made on {question.target.name!r}{': ' + reasons if reasons else ''}",
             hint="give more records, or a larger --budget",
         )
-    scenario = scenario_of(question, parameters, counts)
+    scenario = scenario_of(question, parameters, counts, policies)
     plan = expand(parse(scenario), sizes)
     uploads, asked = _uploads(plan), _asked(plan)
     limits = question.target.limits
@@ -92,7 +94,8 @@ def planned(question: EndpointQuestion, sizes: Sizes = split_sizes) -> Assessmen
 def _parameters(name: str, entry: Any, question: EndpointQuestion, counts: Counts) -> dict[str, Any]:
     """What the scenario says of an attack: the records that the audit has for it, and else its defaults."""
     fields = entry.Parameters.model_fields
-    given: dict[str, Any] = {"kind": name, "knowledge": ["unaware"]}
+    knowledge = "aware" if question.advise and "aware" in entry.knowledge else entry.knowledge[0]
+    given: dict[str, Any] = {"kind": name, "knowledge": [knowledge]}
     if "sensitive" in fields and question.hidden:
         hidden = list(question.hidden)
         given["sensitive"] = hidden if len(hidden) > 1 else hidden[0]
@@ -121,7 +124,7 @@ def _chosen(
     if left_out:
         return attack
     try:
-        plan = expand(parse(scenario_of(question, {name: given}, counts)), sizes)
+        plan = expand(parse(scenario_of(question, {name: given}, counts, {})), sizes)
     except InvalidScenario as error:
         return attack.model_copy(update=_refused(error))
     samples = _asked(plan)
@@ -174,13 +177,17 @@ def _refused(error: InvalidScenario) -> dict[str, Any]:
 
 
 def _uploads(plan: Plan) -> int:
-    return sum(span.stop - span.start for stream in plan.streams for span in stream.spans)
+    asked = [stream for stream in plan.streams if not stream.replays]
+    return sum(span.stop - span.start for stream in asked for span in stream.spans)
 
 
 def _asked(plan: Plan) -> int:
     """The samples that attackers ask, at most: each stored answer once, and what walks choose."""
     asked = sum(
-        span.stop - span.start for probe in plan.probes if not probe.downloads for span in probe.spans
+        span.stop - span.start
+        for probe in plan.probes
+        if not probe.downloads and not probe.replays
+        for span in probe.spans
     )
     walks = {
         step.model_dump_json(): WalkOrder.model_validate(step.parameters)

@@ -46,6 +46,8 @@ class EndpointQuestion(Strict):
     members: str | None = None
     budget: Annotated[int, Field(ge=FEWEST, le=10_000_000)] = BUDGET
     seed: Annotated[int, Field(ge=0)] = 0
+    advise: bool = False
+    """Whether policies are tried on the answers as well."""
     thresholds: Thresholds = Thresholds()
 
     def check(self) -> None:
@@ -106,9 +108,13 @@ def counted(question: EndpointQuestion, sizes: Sizes) -> Counts:
 
 
 def scenario_of(
-    question: EndpointQuestion, attacks: Mapping[str, Mapping[str, Any]], counts: Counts
+    question: EndpointQuestion,
+    attacks: Mapping[str, Mapping[str, Any]],
+    counts: Counts,
+    policies: Mapping[str, list[Any]],
 ) -> dict[str, Any]:
-    """The scenario, as its language reads it, in which these attacks are made: parameters by name."""
+    """The scenario, as its language reads it, in which these attacks are made: parameters by name. The
+    answers behind ``policies`` are replayed."""
     hidden = list(question.hidden)
     given: dict[str, Any] = {
         "seeds": [question.seed],
@@ -124,7 +130,8 @@ def scenario_of(
             }
         },
         "clients": {"users": {"kind": "edge", "count": 4, "samples": counts.users}},
-        "defences": {"none": []},
+        "defences": {"none": [], **policies},
+        **({"replay": True} if policies else {}),
         "attacks": {name: dict(each) for name, each in attacks.items()},
         "budgets": _budgets(question, counts),
     }
@@ -133,7 +140,8 @@ def scenario_of(
 
 def _budgets(question: EndpointQuestion, counts: Counts) -> list[int]:
     """Small ones first, for the price list; the last one buys everything that the audit may ask."""
-    steps = [max(FEWEST, counts.auxiliary // each) for each in STEPS] if question.hidden else []
+    fractions = STEPS[-2:] if question.advise else STEPS  # each is fitted behind each policy
+    steps = [max(FEWEST, counts.auxiliary // each) for each in fractions] if question.hidden else []
     return sorted({*steps, question.budget})
 
 

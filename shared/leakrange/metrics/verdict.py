@@ -140,10 +140,10 @@ class Reached:
             least = min(least, max(low, -high))
         return least / self.scale
 
-    def most(self) -> float:
+    def most(self, level: float = LEVEL) -> float:
         """The greatest lead, to either side, in shares."""
         assert self.beyond is not None
-        low, high = self.beyond.within()
+        low, high = self.beyond.within(level)
         return max(high, -low if self.unsigned else -math.inf) / self.scale
 
 

@@ -40,6 +40,8 @@ class _Question:
     """None: the provider's."""
     references: int
     variant: int
+    replays: _Question | None = None
+    """The question whose stored answers stand for its own, so that nobody is asked."""
 
 
 @dataclass
@@ -54,6 +56,8 @@ class Needed:
     """By defence, the one under which an attacker who knows it asks."""
     chains: Mapping[str, DefenceChain]
     sizes: Sizes
+    replay: bool = False
+    """Whether answers of remote models behind a defence are made from undefended ones."""
     models: dict[str, PlannedModel] = field(default_factory=dict)
     shadows: dict[str, PlannedModel] = field(default_factory=dict)
     obfuscators: dict[str, PlannedObfuscator] = field(default_factory=dict)
@@ -65,7 +69,8 @@ class Needed:
     def probes(self) -> list[PlannedProbe]:
         """Return all questions, split into requests. Raises `InvalidScenario` if there are too many."""
         probes = []
-        for question, count in self.questions.items():
+        for question, wanted in self.questions.items():
+            count = wanted if question.replays is None else self.questions[question.replays]
             data = question.data or self.models[question.model].recipe.data.of_everyone()
             probes.append(
                 PlannedProbe(
@@ -77,6 +82,7 @@ class Needed:
                     spans=self.requests.spans(data, question.split, count, question.variant),
                     by=question.by,
                     references=question.references,
+                    replays="" if question.replays is None else question.replays.id,
                 )
             )
         return probes
@@ -150,11 +156,19 @@ class PlannedCell(Cell):
         for draw in range(1 if same else draws):
             name = f"{self.model.id}.{defence}.u{draw}"
             names.append(name)
+            replays = ""
+            if self._replays(chain):
+                [replays] = self.uploads(undefended=True)
             if name not in self.needed.streams:
-                self.needed.streams[name] = self._stream(name, draw, defence, chain)
+                self.needed.streams[name] = self._stream(name, draw, defence, chain, replays)
         return names
 
-    def _stream(self, name: str, draw: int, defence: str, chain: DefenceChain) -> PlannedStream:
+    def _replays(self, chain: DefenceChain) -> bool:
+        """Whether stored answers can stand for those behind that chain: it is the proxy's alone."""
+        outputs_alone = bool(chain.outputs.stages) and not chain.on_device and not chain.representation
+        return self.needed.replay and outputs_alone and self.model.remote is not None
+
+    def _stream(self, name: str, draw: int, defence: str, chain: DefenceChain, replays: str) -> PlannedStream:
         client = self.needed.client
         local = self.needed.planned(self.local.then(chain.on_device), self.model)
         samples = client.samples or (self.sizes["test"] if self.sizes else UNKNOWN_SAMPLES)
@@ -169,6 +183,7 @@ class PlannedCell(Cell):
             local=local,
             spans=self.needed.requests.spans(self.provider.data, "test", samples),
             audit=AuditPlan(data=self.provider.data) if client.intake == "audited" else None,
+            replays=replays,
         )
 
     def ask(
@@ -195,16 +210,28 @@ class PlannedCell(Cell):
         kind = f"{data.name}-{kind}" if data is not None else kind
         names = []
         for draw in self.draws if repeated and by != "users" else range(1):
-            mark = "users" if by == "users" else f"{kind}{draw}"
-            name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
-            name += f".v{variant}" if variant else ""
-            question = _Question(
-                name, self.model.id, defence, draw, split, asker, on_device, data, references, variant
-            )
-            self.needed.questions[question] = max(count, self.needed.questions.get(question, 0))
-            self.samples[name] = max(count, self.samples.get(name, 0))
-            names.append(name)
+
+            def question(defence: str, draw: int, of: _Question | None = None) -> _Question:
+                mark = "users" if by == "users" else f"{kind}{draw}"
+                name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
+                name += f".v{variant}" if variant else ""
+                return _Question(
+                    name, self.model.id, defence, draw, split, asker, on_device, data, references, variant, of
+                )
+
+            replayed = None
+            if not undefended and self._replays(self.chain) and defence != self.needed.undefended:
+                replayed = question(self.needed.undefended, 0)
+                self._note(replayed, count)
+            asked = question(defence, draw, replayed)
+            self._note(asked, count)
+            self.samples[asked.id] = max(count, self.samples.get(asked.id, 0))
+            names.append(asked.id)
         return names
+
+    def _note(self, question: _Question, count: int) -> None:
+        questions = self.needed.questions
+        questions[question] = max(count, questions.get(question, 0))
 
     def shadow(self, number: int) -> str:
         """The id of a shadow that all seeds and all attacks on a provider share."""

@@ -3,6 +3,7 @@ names refer to."""
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -130,7 +131,8 @@ class Head(Strict):
     ``budgets`` are in samples: how many answers an outside attacker may have, how many uploads an inside one
     sees. ``net`` and ``schedule`` hold for every provider that says nothing else; a net without a name is one
     that the encoding of the provider's data names. ``chunk`` is the number of samples in one request, at most
-    as many as a provider answers.
+    as many as a provider answers. With ``replay`` the answers of remote models behind a defence that the
+    proxy alone applies are made from stored undefended ones, so that nobody is asked for them.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -154,6 +156,7 @@ class Head(Strict):
         AfterValidator(_answered),
         WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_BATCH}),
     ] = 64
+    replay: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class Scenario(Head):

@@ -69,8 +69,10 @@ def trains_like(recipe: TrainingRecipe) -> str:
 def outlook(name: str, plan: Plan) -> Outlook:
     """The outlook of the scenario of that name."""
     recipes = {each.artifact: each.recipe for each in plan.trained}
-    probes = [probe for probe in plan.probes if not probe.downloads]
-    uploads = [span.stop - span.start for stream in plan.streams for span in stream.spans]
+    probes = [probe for probe in plan.probes if not probe.downloads and not probe.replays]
+    uploads = [
+        span.stop - span.start for stream in plan.streams if not stream.replays for span in stream.spans
+    ]
     asked = [span.stop - span.start for probe in probes for span in probe.spans]
     return Outlook(
         name=name,

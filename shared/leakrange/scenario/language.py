@@ -38,6 +38,8 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
     defences = _check_defences(draft, providers, mistakes)
     clients = _check_clients(draft, providers, mistakes)
     attacks = check_attacks(draft, providers, mistakes)
+    if draft.head is not None and draft.head.replay:
+        _check_replay(draft, providers, mistakes)
     if draft.load is not None:
         check_load(draft.load, providers, {name: each for name, (each, _) in attacks.items()}, mistakes)
     if draft.head is not None:
@@ -58,6 +60,15 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
         attacks={name: attack for name, (attack, _) in attacks.items()},
         load=draft.load,
     )
+
+
+def _check_replay(draft: Draft, providers: dict[str, SoundProvider], mistakes: Mistakes) -> None:
+    if draft.load is not None:
+        mistakes.add(("replay",), "load users ask, and a replay asks nobody: leave one of the two out")
+    if providers and all(each.remote is None for each in providers.values()):
+        mistakes.add(
+            ("replay",), "answers are replayed of providers of behaviour 'remote', and there is none"
+        )
 
 
 def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DefenceChain | None:

@@ -87,6 +87,7 @@ class _Expansion:
             asked={name: self._asked(name, undefended) for name in self.chains},
             chains=self.chains,
             sizes=sizes,
+            replay=scenario.replay,
         )
         self.targets = {name: self._targets(spec) for name, spec in scenario.attacks.items()}
         self.draws = self._draws()

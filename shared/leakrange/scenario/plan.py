@@ -6,12 +6,13 @@ The plan is stored with the run, so that a controller that is restarted goes on 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError
+from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError
 
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.trial import Judged, TrialModel
@@ -24,6 +25,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob, given_evidence
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
+from leakrange.jobs.steps.replay import REPLAY
 from leakrange.jobs.steps.serve import SERVE
 from leakrange.jobs.steps.show import SHOW, ShowJob
 from leakrange.jobs.steps.stream import STREAM
@@ -75,6 +77,9 @@ def _local(given: Any) -> DefenceChain:
 # A plan is stored with its chains as scenarios write them.
 PolicyChain = Annotated[Chain, PlainValidator(_policy), PlainSerializer(Chain.spec)]
 LocalChain = Annotated[DefenceChain, PlainValidator(_local), PlainSerializer(DefenceChain.spec)]
+Replayed = Annotated[str, Field(exclude_if=operator.not_)]
+"""The id of an undefended stream or probe whose stored answers stand for those behind the defence, so that
+nobody is asked; "" where somebody is."""
 ON_NO_DEVICE = DefenceChain(outputs_at="device")
 TOLD = 3
 """Targets that the name of a served model tells, at most."""
@@ -194,6 +199,7 @@ class PlannedStream(Strict):
     spans: list[Span]
     audit: AuditPlan | None = None
     """The audit that the model has to pass before anything is uploaded."""
+    replays: Replayed = ""
 
     def released(self, model: PlannedModel, policy: PlannedPolicy) -> ReleaseKind:
         """Return the kind of the values that arrive, after the device's defences and the proxy's."""
@@ -230,6 +236,7 @@ class PlannedProbe(Strict):
     """The chain that the device applies to samples before they are sent. With a model defence it is the whole
     chain, and nothing is sent: the device runs the model."""
     references: int = 0
+    replays: Replayed = ""
 
     @property
     def downloads(self) -> bool:
@@ -359,8 +366,10 @@ class Plan(Strict):
             TRAIN.name: len(trained),
             SHOW.name: len(shown),
             SERVE.name: len(self.models),
-            STREAM.name: sum(len(stream.spans) for stream in self.streams),
-            PROBE.name: sum(len(probe.spans) for probe in self.probes),
+            STREAM.name: sum(len(stream.spans) for stream in self.streams if not stream.replays),
+            PROBE.name: sum(len(probe.spans) for probe in self.probes if not probe.replays),
+            REPLAY.name: sum(len(stream.spans) for stream in self.streams if stream.replays)
+            + sum(len(probe.spans) for probe in self.probes if probe.replays),
         }
         return {kind: count for kind, count in counts.items() if count}
 

@@ -64,6 +64,9 @@ def endpoint(
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="the status is 0 where the conclusion is milder")
     ] = FailOn.CANNOT_TELL,
+    advise: Annotated[
+        bool, typer.Option("--advise", help="try policies on the same answers: nothing more is asked")
+    ] = False,
     plan_only: Annotated[
         bool, typer.Option("--plan", help="say what would be done, and ask nothing")
     ] = False,
@@ -83,7 +86,7 @@ def endpoint(
 
     question = _question(
         read_file_of(target), data, attribute, hidden, member, budget, version, _thresholds(thresholds)
-    )
+    ).model_copy(update={"advise": advise})
     plan = planned(question)
     if plan_only:
         print_json(plan) if as_json else _show_plan(plan)
