@@ -35,8 +35,9 @@ __all__ = ["app", "main"]
 
 EPILOG = (
     "Ends with 0: done. 1: the run failed or was cancelled, a party is not ready, a model does not pass its"
-    " audit, or recorded answers leak. 2: wrong usage, or mistakes in a scenario. 3: no range answers. 4: the"
-    " range refused (key, unknown run). 5: the range could not be started or stopped. 130: interrupted."
+    " audit, or recorded answers or an endpoint leak. 2: wrong usage, or mistakes in a scenario. 3: no range"
+    " answers. 4: the range refused (key, unknown run). 5: the range could not be started or stopped. 6: the"
+    " audit of an endpoint cannot tell. 130: interrupted."
 )
 
 app = typer.Typer(
