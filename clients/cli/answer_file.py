@@ -12,6 +12,7 @@ from pathlib import Path
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import Conflict, InvalidInput
 from leakrange.wire.inference_logs import INPUT, OUTPUT, Row
+from leakrange.wire.views import cell
 
 __all__ = ["AnswerFile", "harmless"]
 
@@ -19,7 +20,6 @@ REQUEST_ID, SAMPLE = "request", "sample"
 """The columns that say where a row comes from: the event's id, and the sample's place in the request."""
 LONGEST_ROW = 2**20
 """Bytes."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class AnswerFile:
@@ -111,4 +111,4 @@ class AnswerFile:
 
 def harmless(value: str | float | None) -> str | float | None:
     """A cell that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return cell(value) if isinstance(value, str) else value

@@ -9,10 +9,9 @@ from leakrange.metrics import unmeasurable
 from leakrange.metrics.numbers import NOT_MEASURABLE
 from leakrange.scenario.results import RunResults
 from leakrange.scenario.table import OWN, columns
+from leakrange.wire.views import cell
 
 __all__ = ["to_csv"]
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_csv(results: RunResults) -> str:
@@ -31,13 +30,9 @@ def to_csv(results: RunResults) -> str:
         cells = [
             NOT_MEASURABLE if unmeasurable(column.metric, values) else column.of(trial) for column in figures
         ]
-        writer.writerow([_cell(value) for value in (*(getattr(trial, name) for name in OWN), *cells)])
+        writer.writerow([_in_full(value) for value in (*(getattr(trial, name) for name in OWN), *cells)])
     return written.getvalue()
 
 
-def _cell(value: str | float | None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
-    return repr(value)
+def _in_full(value: str | float | None) -> str:
+    return repr(value) if isinstance(value, float) else cell(value)
