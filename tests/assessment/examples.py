@@ -69,6 +69,7 @@ LIRA = ChosenAttack(
     made=False,
     samples=40_000,
     why="it asks 40,000 samples, and users 300: more than the budget",
+    grants=("queries", "a pool of records to train shadow models on"),
 )
 MEMBERS = Power(about="membership", cases=300, others=300, visible=0.066, enough=True, needed=131)
 SMOKERS = Power(about="smoker", cases=412, others=588, visible=0.052, enough=True, needed=104)

@@ -88,6 +88,7 @@ def test_tests_are_evidence_of_resistance_to_the_attacks_that_were_made_alone() 
     for part in ("Scope: membership, smoker", "once, 2026-11-28", "1,573 samples", "leads from 0.066"):
         assert part in because
     assert "auxiliary records with the hidden attribute" in _row(leaks(), "paragraph 58").because
+    assert "shadow models" not in _row(unmade(), "paragraph 58").because
     nothing = leaks().model_copy(update={"attacks": ()})
     assert _row(nothing, "paragraph 55").state == "in scope, not run"
 

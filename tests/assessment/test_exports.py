@@ -205,6 +205,26 @@ def test_the_ending_decides_the_form(tmp_path: Path, name: str, begins: str) -> 
     assert path.read_text(encoding="utf-8").startswith(begins)
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("targets/risk.yaml", {"uri": "targets/risk.yaml", "uriBaseId": "%SRCROOT%"}),
+        ("{here}/targets/a b.yaml", {"uri": "targets/a%20b.yaml", "uriBaseId": "%SRCROOT%"}),
+        ("targets/../risk.yaml", {"uri": "risk.yaml", "uriBaseId": "%SRCROOT%"}),
+        ("../../../../../../../../elsewhere/a b.yaml", {"uri": "file:///elsewhere/a%20b.yaml"}),
+    ],
+)
+def test_the_target_is_named_from_the_root_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, shown: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_assessment(leaks(), tmp_path / "audit.sarif", given.format(here=tmp_path), 3)
+    document = json.loads((tmp_path / "audit.sarif").read_text())
+    SARIF.validate(document)
+    [place, _] = [each["locations"][0]["physicalLocation"] for each in document["runs"][0]["results"]]
+    assert place["artifactLocation"] == shown
+
+
 def test_json_can_be_read_again(tmp_path: Path) -> None:
     write_assessment(leaks(), tmp_path / "audit.json", "risk.yaml")
     assert Assessment.model_validate_json((tmp_path / "audit.json").read_text()) == leaks()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -118,10 +119,14 @@ def form_of(path: Path) -> Export:
 def write_assessment(assessment: Assessment, path: Path, target_path: str, target_line: int = 1) -> None:
     """Write the assessment in the form that the file's ending names, into a folder that is made if missing.
 
-    ``target_path`` and ``target_line`` say where the target is described, for SARIF. Raises `InvalidInput`
-    for an ending of no form, and then nothing is written; `StorageFull`, or `OSError`.
+    ``target_path`` and ``target_line`` say where the target is described, for SARIF: the folder that the
+    process works in stands for the repository's root. Raises `InvalidInput` for an ending of no form, and
+    then nothing is written; `StorageFull`, or `OSError`.
     """
-    content = form_of(path)(assessment, TargetPlace(target_path, target_line))
+    form, place = form_of(path), Path(os.path.abspath(target_path))
+    if place.is_relative_to(Path.cwd()):
+        place = place.relative_to(Path.cwd())
+    content = form(assessment, TargetPlace(place.as_posix(), target_line))
     with room_in(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode(errors="replace"))

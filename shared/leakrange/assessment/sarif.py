@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
@@ -43,8 +44,9 @@ def to_sarif(assessment: Assessment, target_path: str, target_line: int = 1) -> 
     """SARIF of one run: an error for each leak, a warning for what cannot be told, and for each attack in
     scope that was not made.
 
-    ``target_path`` is the target's file as the repository knows it, relative to its root; ``target_line`` is
-    counted from 1. Raises `InvalidInput` for a path or a line that is none.
+    ``target_path`` is the target's file as the repository knows it, relative to its root; GitHub shows no
+    result in a file elsewhere, of which the path is absolute. ``target_line`` is counted from 1. Raises
+    `InvalidInput` for a path or a line that is none.
     """
     if not target_path or target_line < 1:
         raise InvalidInput(
@@ -53,7 +55,7 @@ def to_sarif(assessment: Assessment, target_path: str, target_line: int = 1) -> 
         )
     place = {
         "physicalLocation": {
-            "artifactLocation": {"uri": quote(target_path, safe="/"), "uriBaseId": "%SRCROOT%"},
+            "artifactLocation": _file(target_path),
             "region": {"startLine": target_line},
         }
     }
@@ -75,6 +77,12 @@ def to_sarif(assessment: Assessment, target_path: str, target_line: int = 1) -> 
         },
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _file(path: str) -> dict[str, str]:
+    if path.startswith("/"):
+        return {"uri": PurePosixPath(path).as_uri()}
+    return {"uri": quote(path), "uriBaseId": "%SRCROOT%"}
 
 
 def _result(assessment: Assessment, finding: Finding) -> dict[str, Any]:
