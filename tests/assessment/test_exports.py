@@ -138,6 +138,7 @@ def test_the_model_card_holds_figures_findings_and_limits() -> None:
     bill = json.loads(to_cyclonedx(leaks()))
     [model] = bill["components"]
     assert (model["type"], model["name"], model["version"]) == ("machine-learning-model", "risk", "7")
+    assert model["modelCard"]["modelParameters"] == {"outputs": [{"format": "softmax"}]}
     metrics = model["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
     assert {
         "type": "auc",

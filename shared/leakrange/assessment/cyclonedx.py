@@ -53,7 +53,7 @@ def to_cyclonedx(assessment: Assessment) -> str:
 def _card(assessment: Assessment) -> dict[str, Any]:
     limitations = [*assessment.limits, *(f"{each.attack}: {each.why}" for each in assessment.plan.unmade)]
     return {
-        "modelParameters": {"task": "classification", "outputs": [{"format": assessment.subject.release}]},
+        "modelParameters": {"outputs": [{"format": assessment.subject.release}]},
         "quantitativeAnalysis": {
             "performanceMetrics": [
                 _metric(name, estimate, attack)
