@@ -61,13 +61,13 @@ def test_sarif_is_valid_and_each_result_stands_at_the_targets_line(example: Call
 
 
 def test_a_leak_is_an_error_what_cannot_be_told_a_warning_and_what_passes_no_result() -> None:
-    def told(assessment: Assessment) -> list[tuple[str, str]]:
+    def levels(assessment: Assessment) -> list[tuple[str, str]]:
         return [(each["ruleId"], each["level"]) for each in _sarif(assessment)["results"]]
 
-    assert told(leaks()) == [("membership-leaks", "error"), ("attribute-leaks", "error")]
-    assert told(cannot_tell()) == [("membership-cannot-tell", "warning")]
-    assert told(unmade()) == [("attack-not-made", "warning")]
-    assert told(passes()) == []
+    assert levels(leaks()) == [("membership-leaks", "error"), ("attribute-leaks", "error")]
+    assert levels(cannot_tell()) == [("membership-cannot-tell", "warning")]
+    assert levels(unmade()) == [("attack-not-made", "warning")]
+    assert levels(passes()) == []
     [result] = _sarif(cannot_tell())["results"]
     [finding] = cannot_tell().findings
     for sentence in (finding.sentence, finding.why, finding.needed):

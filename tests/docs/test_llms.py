@@ -26,8 +26,8 @@ def test_each_command_would_be_taken(words: list[str]) -> None:
 
 
 def test_each_exit_status_is_told() -> None:
-    told = {int(status) for status in re.findall(r"(?m)^- (\d+): ", TEXT)}
-    assert told == {int(each) for each in Exit} | {6}
+    listed = {int(status) for status in re.findall(r"(?m)^- (\d+): ", TEXT)}
+    assert listed == {int(each) for each in Exit} | {6}
 
 
 def test_each_form_and_each_field_that_is_named_is_there() -> None:

@@ -84,11 +84,11 @@ def test_the_audit_is_asked_for_what_the_inputs_say(tmp_path: Path) -> None:
         out="a.sarif b.cdx.json",
     )
     asked = ["--hidden", "smoker", "--hidden", "region", "--member", "used"]
-    told = ["--budget", "5000", "--fail-on", "cannot-tell", "--out", "a.sarif", "--out", "b.cdx.json"]
+    options = ["--budget", "5000", "--fail-on", "cannot-tell", "--out", "a.sarif", "--out", "b.cdx.json"]
     assert calls == [
         ["data", "import", "customers.csv", "--name", "customers", "--target", "risk", *asked],
         ["up", "--detach"],
-        ["audit", "endpoint", "targets/my risk.yaml", "--data", "customers", *asked, *told],
+        ["audit", "endpoint", "targets/my risk.yaml", "--data", "customers", *asked, *options],
         ["down"],
     ]
     assert (status, output) == (0, "status=0\n")
