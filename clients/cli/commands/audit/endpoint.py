@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from leakrange.client import Range
 from leakrange.clients.cli.console import note, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.files import read_file, write_file
+from leakrange.clients.cli.files import read_file
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.clients.cli.progress import watch
 from leakrange.clients.cli.target_files import TargetFile, read_file_of
@@ -80,9 +80,12 @@ def endpoint(
 ) -> None:
     """Attack a model that answers over HTTP, and say what its answers give away. Ends with 0 where it passes,
     with 1 where it leaks, and with 6 where that cannot be told."""
+    # They bring the language, and scikit-learn: only where they are used.
+    from leakrange.assessment.exports import form_of, write_assessment
+    from leakrange.assessment.plan import planned
+
     for path in out or ():
-        _check_form(path)
-    from leakrange.assessment.plan import planned  # brings the language, and scikit-learn
+        form_of(path)
 
     question = _question(
         read_file_of(target), data, attribute, hidden, member, budget, version, _thresholds(thresholds)
@@ -94,7 +97,8 @@ def endpoint(
     _note_plan(plan)
     document = _carried_out(question, plan, state, url)
     for path in out or ():
-        _write(document, path)
+        write_assessment(document, path, str(target))
+        note(f"document: {path.resolve().as_uri()}")
     print_json(document) if as_json else _show(document)
     _end(document, fail_on)
 
@@ -247,16 +251,6 @@ def _show(document: Assessment) -> None:
     say(document.recommendation)
     for sentence in document.limits:
         note(f"- {sentence}")
-
-
-def _check_form(path: Path) -> None:
-    if path.suffix != ".json":
-        raise CliError(f"--out {path}: the ending says no form", code=Exit.USAGE, hint="use .json")
-
-
-def _write(document: Assessment, path: Path) -> None:
-    write_file(path, document.model_dump_json(indent=2))
-    note(f"document: {path.resolve().as_uri()}")
 
 
 def _end(document: Assessment, fail_on: FailOn) -> None:
