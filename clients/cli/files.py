@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,10 +30,13 @@ def read_file(path: Path) -> bytes:
 
 def read_scenario(path: Path) -> bytes:
     """Return the file of a scenario, with the content of each target's file in the place of its name, on the
-    same line: so mistakes are still told by their lines. Raises `CliError` for a file that is not there.
+    same line: so mistakes are still told by their lines. The name of a ready scenario does where no file has
+    it. Raises `CliError` for what is neither.
 
     A text that is no scenario is returned as it is, for its reader to say what is wrong.
     """
+    if not path.suffix and not path.exists():
+        return _ready(str(path))
     content = read_file(path)
     if b"endpoint" not in content:
         return content
@@ -53,6 +57,20 @@ def read_scenario(path: Path) -> bytes:
             ) from error
         text = text[: mark.index] + json.dumps(given, default=str) + text[node.end_mark.index :]
     return text.encode()
+
+
+def _ready(name: str) -> bytes:
+    """The text of the ready scenario of that name. Raises `CliError`."""
+    from leakrange.scenario.shipped import shipped
+
+    if name not in shipped():
+        near = difflib.get_close_matches(name, shipped(), n=1)
+        raise CliError(
+            f"{name}: there is no such file, and no ready scenario of that name",
+            code=Exit.USAGE,
+            hint=f"did you mean {near[0]!r}?" if near else "'leakrange scenario list' names the ready ones",
+        )
+    return shipped()[name].text.encode()
 
 
 def _endpoints(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:

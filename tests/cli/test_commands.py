@@ -139,6 +139,23 @@ def test_a_scenario_may_name_the_file_of_a_target(tmp_path: Path) -> None:
     assert f"{file}:4:64: the target {tmp_path / 'other.yaml'} cannot be read" in missing.stderr
 
 
+def test_ready_scenarios_are_listed_and_taken_by_name_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listed = json.loads(leakrange("scenario", "list", "--json").stdout)
+    names = [each["name"] for each in listed]
+    assert names[0] == "demo"
+    assert {"membership", "extraction"} <= set(names)
+    assert all(each["summary"] for each in listed)
+    by_name = json.loads(leakrange("scenario", "check", "demo", "--json").stdout)
+    assert (by_name["name"], by_name["trials"]) == ("demo", 212)
+    mistyped = leakrange("scenario", "check", "demi")
+    assert (mistyped.returncode, "did you mean 'demo'?" in mistyped.stderr) == (2, True)
+    (tmp_path / "demo").write_text("name: mine")  # a file of the user's own comes first
+    assert "'providers' is missing" in leakrange("scenario", "check", "demo").stderr
+
+
 def test_scenario_check_points_at_every_mistake(mistaken: Path) -> None:
     done = leakrange("scenario", "check", str(mistaken))
     assert done.returncode == 2

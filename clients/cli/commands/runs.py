@@ -26,7 +26,9 @@ ReportPath = Annotated[
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="a YAML or JSON file")],
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="a YAML or JSON file, or a ready one's name")
+    ],
     followed: Annotated[
         bool, typer.Option("--follow/--detach", help="watch it to its end, or return at once")
     ] = True,

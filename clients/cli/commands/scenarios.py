@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from leakrange.clients.cli.console import note, print_json
+from leakrange.clients.cli.console import note, print_json, print_table
 from leakrange.clients.cli.files import mistakes_named, read_scenario
 from leakrange.clients.cli.options import AsJson
 
@@ -43,6 +43,18 @@ def check(
     note(f"{file}: {checked.name}, {counts['models']} models to train, {counts['trials']} trials")
     for warning in warnings:
         note(f"warning: {warning}")
+
+
+@scenario.command("list")
+def listed(as_json: AsJson = False) -> None:
+    """List the ready scenarios, which 'leakrange run NAME' takes from any folder."""
+    from leakrange.scenario.shipped import shipped
+
+    ready = shipped().values()
+    if as_json:
+        print_json([{"name": each.name, "summary": each.summary} for each in ready])
+        return
+    print_table(("scenario", "asks"), [(each.name, each.summary) for each in ready], empty="")
 
 
 @scenario.command("schema")
