@@ -47,7 +47,7 @@ class Axis:
         above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
         above |= {"titleX": -40, "titleY": -14}
         if self.names is not None:
-            labels = {"labels": False} if self.room == 0 else {"labelLimit": self.room or 82}
+            labels = {"labels": False, "domain": False} if self.room == 0 else {"labelLimit": self.room or 82}
             return self._named("y", {"grid": False, "ticks": False, **labels, **above})
         return self._measured("y", **above)
 

@@ -24,6 +24,7 @@ from leakrange.report.charts.marks import (
     lines,
     points,
     rules,
+    texts,
 )
 from leakrange.report.charts.picture import Picture
 from leakrange.report.charts.svg import LINE, MUTED, draw
@@ -45,6 +46,7 @@ __all__ = [
     "picture",
     "points",
     "rules",
+    "texts",
 ]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"

@@ -29,6 +29,7 @@ __all__ = [
     "lines",
     "points",
     "rules",
+    "texts",
 ]
 
 Rows = Sequence[dict[str, Any]]
@@ -133,10 +134,10 @@ def points(rows: Rows, x: Axis, y: Axis, *, size: float = 62.0) -> Layer:
     return Layer(mark, encoding, rows, [{"marker": 0, **row} for row in _numbered(drawn)], x, y)
 
 
-def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False) -> Layer:
+def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False, width: float = 1.0) -> Layer:
     """Straight lines: across the chart at rows of x or of y alone; else from x, y to x2, y2, where rows have
     these. ``guide`` makes them dashed and grey."""
-    look: dict[str, Any] = {"strokeWidth": 1.0, "opacity": 0.65}
+    look: dict[str, Any] = {"strokeWidth": width, "opacity": 0.65}
     if guide:
         look = {"strokeWidth": 1.2, "strokeDash": GUIDE, "color": MUTED}
     encoding: dict[str, Any] = {} if guide else {"color": COLOUR}
@@ -160,11 +161,27 @@ def cells(rows: Rows, x: Axis, y: Axis) -> list[Layer]:
     scale = {"domain": [0, 1], "range": [0.03, 0.6]}
     full = {"field": "share", "type": "quantitative", "scale": scale, "legend": None}
     placed: dict[str, Any] = {"x": x.x(), "y": y.y()}
-    written = {"text": {"field": "text", "type": "nominal"}, **placed}
     return [
         Layer({"type": "rect", "color": SERIES[1]}, {"opacity": full, **TIP, **placed}, rows, rows, x, y),
-        Layer({"type": "text", "color": INK, "fontSize": TEXT, "aria": False}, written, (), rows, x, y),
+        texts(rows, x, y, align="center"),
     ]
+
+
+def texts(
+    rows: Rows,
+    x: Axis,
+    y: Axis,
+    *,
+    align: str = "left",
+    right: float = 0.0,
+    down: float = 0.0,
+    muted: bool = False,
+) -> Layer:
+    """The text of each row at its x and y, moved by so many pixels to the ``right`` and ``down``. What is
+    written is no data: the chart's table has none of it."""
+    look = {"align": align, "dx": right, "dy": down, "fontSize": TEXT, "color": MUTED if muted else INK}
+    encoding = {"x": x.x(), "y": y.y(), "text": {"field": "text", "type": "nominal"}}
+    return Layer({"type": "text", "aria": False, **look}, encoding, (), rows, x, y)
 
 
 def area(rows: Rows, x: Axis, y: Axis) -> Layer:

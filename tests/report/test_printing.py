@@ -1,0 +1,64 @@
+"""Printing by a browser that is not there, does not end, or prints nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from leakrange.report.printing import printed
+from leakrange.wire.errors import Unavailable
+from tests.embedded import wait_for
+
+
+@pytest.fixture
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only command there is; the test says what it does."""
+    path = tmp_path / "google-chrome"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return path
+
+
+def left(browser: Path) -> list[str]:
+    return [each.name for each in browser.parent.glob("leakrange-pdf-*")]
+
+
+def does(browser: Path, script: str) -> None:
+    browser.write_text(f"#!/bin/sh\n{script}\n")
+    browser.chmod(0o755)
+
+
+def test_without_a_browser_it_says_what_to_install(browser: Path) -> None:
+    with pytest.raises(Unavailable, match="none of the commands chromium, google-chrome") as refused:
+        printed("<p>")
+    assert "apt-get install chromium" in str(refused.value.hint)
+    assert left(browser) == []
+
+
+def test_a_browser_that_does_not_end_is_killed_with_all_that_it_started(
+    browser: Path, tmp_path: Path
+) -> None:
+    does(browser, f"/bin/sleep 987 & echo $! >{tmp_path}/pid; wait")
+    with pytest.raises(Unavailable, match=r"printed nothing in 0\.5 seconds") as refused:
+        printed("<p>", seconds=0.5)
+    assert "print it from there" in str(refused.value.hint)
+    started = int((tmp_path / "pid").read_text())
+    wait_for(lambda: not psutil.pid_exists(started), "its child to be gone", 20)
+    assert left(browser) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo no display >&2; exit 1",
+        'echo no display >&2; for each; do echo "$each"; done; :>"${each%.html}.pdf"',
+    ],
+)
+def test_a_browser_that_prints_nothing_is_quoted(browser: Path, script: str) -> None:
+    does(browser, script)
+    with pytest.raises(Unavailable, match="no display"):
+        printed("<p>")
+    assert left(browser) == []
