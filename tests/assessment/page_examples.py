@@ -131,7 +131,8 @@ def leaking() -> Assessment:
         plan=PLAN,
         conclusion="leaks",
         grade="D",
-        headline="Who was in the training set can be told from the answers of credit-decisions.",
+        headline="“credit-decisions” gives away who was in the training set: the attack lira tells it with "
+        "an AUC of 0.742 (95 % interval 0.701 to 0.783); guessing has 0.50.",
         recommendation="Round the answers to one decimal before the model goes out.",
         findings=(LEAKS, CONTROLLED),
         attacks=(MEMBERS, WEAKER, HOUSING),
@@ -195,7 +196,8 @@ def untold() -> Assessment:
             "plan": PLAN.model_copy(update={"power": (few,)}),
             "conclusion": "cannot tell",
             "grade": "?",
-            "headline": "Forty members are too few to tell whether credit-decisions gives them away.",
+            "headline": "Whether “credit-decisions” gives away who was in the training set cannot be told: a "
+            "classifier that never sees the model tells members from others with an AUC of 0.71.",
             "recommendation": "Give 263 members and as many others.",
             "findings": (
                 Finding(

@@ -23,14 +23,18 @@ HOSTILE = '</title><script>window.hacked=1</script><img src=x onerror="window.ha
 
 
 class Identified(NamedTuple):
+    framework: str
     identifier: str
+    title: str
     state: str
-    reason: str
+    because: str
+    note: str = ""
 
 
+ATLAS = "MITRE ATLAS 5.6"
 ANNEX = [
-    Identified("AML.T0024.000 Infer Training Data Membership", "executed", "lira was made"),
-    Identified("AML.T0024.002 Extract ML Model", "not run", "it was not asked for"),
+    Identified(ATLAS, "AML.T0024.000", "Infer Training Data Membership", "executed", "by lira"),
+    Identified(ATLAS, "AML.T0024.002", "Extract ML Model", "not in scope", "nobody asked for it", "a note"),
 ]
 
 
@@ -45,10 +49,8 @@ def test_the_first_screen_has_a_sentence_a_grade_three_figures_and_what_to_do() 
     assert leaking().headline in first
     assert "Grade D" in first
     assert leaking().recommendation in first
-    assert (
-        "0.742 AUC of lira, 0.701 to 0.783 (95 %); of two people it picks the member in 74.2 % of cases"
-        in first
-    )
+    assert "0.742 AUC of lira, 0.701 to 0.783 (95 %); of two people it picks the member in 74.2 %" in first
+    assert "of cases, without the model in 50.0 %" in first
     assert "12.3 % the most of 2 attacks, by lira, 9.4 to 15.8 (95 %); guessing finds 1.0 %" in first
     assert (
         "4,150 12.45 EUR at the target's price; lira has nine tenths of its lead on membership after 900"
@@ -71,7 +73,7 @@ def test_an_attribute_is_told_by_guesses_that_are_right_beside_the_usual_class()
 def test_without_any_figure_it_says_what_the_records_could_have_shown() -> None:
     strongest, people, _ = key_figures(untold())
     assert (strongest.figure, people.figure) == ("–", "0.183")
-    assert "Forty members" in words(assessment_page(untold()))
+    assert "cannot be told: a classifier" in words(assessment_page(untold()))
     assert "What would help: 263 members" in words(assessment_page(untold()))
 
 
@@ -100,7 +102,7 @@ def test_details_hold_every_figure_and_every_reason() -> None:
         "0.541, at most 0.579",
         "leakrange policies add rounded --chain 'round: {decimals: 1}'",
         "Attacks that choose their queries were not made.",
-        "AML.T0024.002 Extract ML Model not run it was not asked for",
+        "AML.T0024.002 MITRE ATLAS 5.6 Extract ML Model not in scope nobody asked for it a note",
         "J. Doe, head of model risk, 2026-11-20",
         "little 0.050, bound 0.100, found members 5.0 %",
         "Version of lira 3",
@@ -146,7 +148,7 @@ def test_it_loads_nothing_and_no_name_becomes_mark_up() -> None:
             "prices": (leaking().prices[0].model_copy(update={"about": HOSTILE, "attack": HOSTILE}),),
         }
     )
-    page = assessment_page(hostile, [Identified(HOSTILE, HOSTILE, HOSTILE)])
+    page = assessment_page(hostile, [Identified(*[HOSTILE] * 6)])
     assert "default-src 'none'" in page
     assert "<script>window" not in page
     assert "<img" not in page

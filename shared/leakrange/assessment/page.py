@@ -24,20 +24,32 @@ RIGHT_GUESSES, MOST_FREQUENT = "curiosity", "majority"
 
 
 class AnnexLine(Protocol):
-    """One line of the annex: an identifier of a catalogue of threats or requirements, what is the case with
-    it, and why."""
+    """One line of the annex: an identifier in a list of threats or requirements by others, the state of what
+    it stands for, and why; a ``note`` says how the identifier is read here."""
+
+    @property
+    def framework(self) -> str:
+        """The list, such as "MITRE ATLAS 5.6"."""
 
     @property
     def identifier(self) -> str:
-        """Such as "AML.T0024.000", with its catalogue and title."""
+        """Such as "AML.T0024.000"."""
+
+    @property
+    def title(self) -> str:
+        """Of the identifier, in the list's words."""
 
     @property
     def state(self) -> str:
         """Such as "executed"."""
 
     @property
-    def reason(self) -> str:
-        """Why that is its state."""
+    def because(self) -> str:
+        """By what it was executed, or why it was not."""
+
+    @property
+    def note(self) -> str:
+        """How the identifier is read here; may be empty."""
 
 
 def assessment_page(assessment: Assessment, annex: Sequence[AnnexLine] = ()) -> str:
@@ -91,14 +103,17 @@ def _strongest(finding: Finding | None) -> Tile:
     if finding is None:
         return Tile("The strongest attack", numbers.MISSING, "no attack gave a figure; the findings say why")
     measure = described(finding.metric)
+    within = _interval(finding.low, finding.high, measure.name)
     without = "nothing can be guessed without the model"
-    if finding.control is not None:
+    if finding.question == "membership" and measure.name == "auc":  # the meaning of an AUC
+        shares = [numbers.percent(each) for each in (finding.value, guessed(finding.control))]
+        without = (
+            f"of two people it picks the member in {shares[0]} of cases, without the model in {shares[1]}"
+        )
+    elif finding.control is not None:
         without = f"without the model {numbers.figure(finding.control, measure.unit)} can be guessed"
     elif on_axis(finding):
         without = f"guessing gives {numbers.figure(guessed(None), measure.unit)}"
-    within = _interval(finding.low, finding.high, measure.name)
-    if finding.question == "membership" and measure.name == "auc":  # the meaning of an AUC
-        without = f"of two people it picks the member in {numbers.percent(finding.value)} of cases"
     beside = f"{measure.title} of {finding.attack}{f', {within} (95 %)' if within else ''}; {without}"
     value = numbers.figure(finding.value, measure.unit)
     return Tile(f"The strongest attack: {finding.about}", value, beside, TONES[finding.conclusion])
