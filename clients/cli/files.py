@@ -87,11 +87,11 @@ def _members(node: yaml.Node | None) -> dict[str, yaml.Node]:
     return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Write a result, into a folder that is made if it is missing. Raises `StorageFull` or `OSError`."""
     with room_in(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def settings_of(given: Iterable[str]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from leakrange.clients.cli.commands.reproduce import reproduce
 from leakrange.clients.cli.commands.target import target
 from leakrange.clients.cli.commands.targets import targets
 from leakrange.clients.cli.commands.trace import trace
+from leakrange.clients.cli.commands.view import view
 from leakrange.clients.cli.console import problem, say
 from leakrange.clients.cli.exits import CliError, Exit, refusal, told
 from leakrange.wire.errors import LeakrangeError
@@ -56,6 +57,7 @@ app.command()(load)
 app.command()(runs.runs)
 app.command()(runs.cancel)
 app.command()(runs.report)
+app.command()(view)
 app.command()(compare)
 app.command()(trace)
 app.add_typer(scenarios.scenario, name="scenario")

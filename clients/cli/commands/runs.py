@@ -21,7 +21,7 @@ __all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="the run's id, as 'leakrange runs' lists it")]
 ReportPath = Annotated[
     Path | None,
-    typer.Option("--report", help="write the report here when the run is finished"),
+    typer.Option("--report", help="write the report here when the run is finished, as .html or .json"),
 ]
 
 
@@ -108,13 +108,13 @@ def report(
     run: RunId,
     target: Annotated[
         Path | None,
-        typer.Option("--out", help="file to write (default: leakrange-RUN.html)"),
+        typer.Option("--out", help="file to write, .html or .json (default: leakrange-RUN.html)"),
     ] = None,
     opened: Open = False,
     state: State = None,
     url: Url = None,
 ) -> None:
-    """Write a run's report, one self-contained HTML page, and say where it is."""
+    """Write a run's report, one self-contained HTML page or its results as JSON, and say where it is."""
     path = target or Path(f"leakrange-{run}.html")
     with connect(state, url) as place:
         _write_report(place, run, path, opened, say)
@@ -160,7 +160,10 @@ def _print_answer(place: Range, run: str) -> None:
 
 
 def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:
-    write_file(path, place.runs.report(run))
+    if path.suffix == ".json":
+        write_file(path, place.runs.results(run).model_dump_json(indent=2))
+    else:
+        write_file(path, place.runs.report(run))
     tell(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)
