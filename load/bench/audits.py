@@ -55,7 +55,7 @@ Make = Callable[[], Any]
 @dataclass(frozen=True)
 class KnownModel:
     """A model whose truth is known. ``about`` is "membership" or "attribute". ``share`` of the people have
-    the attribute. ``planted``: how much the scores depend on it. ``shifted``: members differ by themselves.
+    the attribute. ``planted``: how much surer it is of them. ``shifted``: members differ by themselves.
     ``goes_along``: the attribute goes with the true class. ``noise``: how much of the true
     class is chance."""
 
@@ -124,7 +124,8 @@ def answers_of(model: KnownModel, records: int, seed: int) -> RecordedAnswers:
         attribute = (rng.random(len(rows)) < model.share).astype(np.int64)
     fitted = model.make().fit(rows[members], labels[members])
     second = np.clip(fitted.predict_proba(rows)[:, 1], 1e-4, 1 - 1e-4)
-    odds = np.log(second / (1 - second)) + model.planted * (attribute - 0.5)
+    # How sure the model is tells the attribute, and its decision does not: what that tells is no leak.
+    odds = np.log(second / (1 - second)) * np.exp(model.planted * (attribute - 0.5))
     second = 1 / (1 + np.exp(-odds))
     about_members = model.about == "membership"
     hidden = Attribute("attribute", ("no", "yes"))

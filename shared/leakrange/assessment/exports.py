@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 
 from leakrange.assessment.cyclonedx import to_cyclonedx
 from leakrange.assessment.document import Assessment, Conclusion
+from leakrange.assessment.page import assessment_page
 from leakrange.assessment.sarif import to_sarif
+from leakrange.report.printing import printed
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.views import Column, Table
@@ -101,6 +103,8 @@ FORMS: dict[str, Export] = {
     ".sarif": lambda assessment, place: to_sarif(assessment, *place),
     ".xml": lambda assessment, _: to_junit(assessment),
     ".csv": lambda assessment, _: to_findings_csv(assessment),
+    ".html": lambda assessment, _: assessment_page(assessment),
+    ".pdf": lambda assessment, _: printed(assessment_page(assessment)),
 }
 """What makes a form, by the ending of its file."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
+from leakrange.assessment.annex import annex
 from leakrange.assessment.document import Assessment, Finding, MadeAttack, PriceList
 from leakrange.assessment.pictures import findings_picture, guessed, on_axis, price_picture
 from leakrange.metrics import Estimate, numbers
@@ -14,7 +14,7 @@ from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import page
 from leakrange.wire.views import Tile
 
-__all__ = ["AnnexLine", "assessment_page", "key_figures", "worst"]
+__all__ = ["assessment_page", "key_figures", "worst"]
 
 Tone = Literal["plain", "good", "bad"]
 TONES: dict[str, Tone] = {"leaks": "bad", "passes": "good", "cannot tell": "plain"}
@@ -23,46 +23,15 @@ FOUND_MEMBERS = "tpr_at_001"
 RIGHT_GUESSES, MOST_FREQUENT = "curiosity", "majority"
 
 
-class AnnexLine(Protocol):
-    """One line of the annex: an identifier in a list of threats or requirements by others, the state of what
-    it stands for, and why; a ``note`` says how the identifier is read here."""
-
-    @property
-    def framework(self) -> str:
-        """The list, such as "MITRE ATLAS 5.6"."""
-
-    @property
-    def identifier(self) -> str:
-        """Such as "AML.T0024.000"."""
-
-    @property
-    def title(self) -> str:
-        """Of the identifier, in the list's words."""
-
-    @property
-    def state(self) -> str:
-        """Such as "executed"."""
-
-    @property
-    def because(self) -> str:
-        """By what it was executed, or why it was not."""
-
-    @property
-    def note(self) -> str:
-        """How the identifier is read here; may be empty."""
-
-
-def assessment_page(assessment: Assessment, annex: Sequence[AnnexLine] = ()) -> str:
+def assessment_page(assessment: Assessment) -> str:
     """The document as HTML that loads nothing. The first screen is for who decides: the headline, the grade,
     three figures, a picture and the recommendation. All else is folded, and unfolds in print.
-
-    Without lines of an ``annex`` there is no such part.
     """
     return page(
         "assessment.html.j2",
         script=SCRIPT,
         document=assessment,
-        annex=annex,
+        annex=annex(assessment),
         chips=CHIPS,
         tiles=key_figures(assessment),
         picture=findings_picture(assessment),
