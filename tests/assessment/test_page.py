@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
@@ -20,22 +19,6 @@ from tests.pages.conftest import opened
 from tests.pages.test_accessibility import COLOURS, EVERYTHING, findings
 
 HOSTILE = '</title><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'
-
-
-class Identified(NamedTuple):
-    framework: str
-    identifier: str
-    title: str
-    state: str
-    because: str
-    note: str = ""
-
-
-ATLAS = "MITRE ATLAS 5.6"
-ANNEX = [
-    Identified(ATLAS, "AML.T0024.000", "Infer Training Data Membership", "executed", "by lira"),
-    Identified(ATLAS, "AML.T0024.002", "Extract ML Model", "not in scope", "nobody asked for it", "a note"),
-]
 
 
 def words(page: str) -> str:
@@ -89,7 +72,7 @@ def test_the_worst_finding_leaks_or_leads_most_over_its_control() -> None:
 
 
 def test_details_hold_every_figure_and_every_reason() -> None:
-    text = words(assessment_page(leaking(), ANNEX))
+    text = words(assessment_page(leaking()))
     for each in (
         "housing attribute passes attribute-inference 0.667 AUC 0.631 to 0.703 0.655 0.048 0.078",
         "3 made, 1 in scope and not made, 1 out of scope",
@@ -102,14 +85,13 @@ def test_details_hold_every_figure_and_every_reason() -> None:
         "0.541, at most 0.579",
         "leakrange policies add rounded --chain 'round: {decimals: 1}'",
         "Attacks that choose their queries were not made.",
-        "AML.T0024.002 MITRE ATLAS 5.6 Extract ML Model not in scope nobody asked for it a note",
+        "AML.T0024.000 MITRE ATLAS 5.6 Infer Training Data Membership executed by lira, loss-threshold",
         "J. Doe, head of model risk, 2026-11-20",
         "little 0.050, bound 0.100, found members 5.0 %",
         "Version of lira 3",
         "endpoint: {behaviour: remote}",
     ):
         assert each in text, each
-    assert "Annex" not in words(assessment_page(leaking()))
     assert "Price list" not in words(assessment_page(passing()))
 
 
@@ -173,7 +155,7 @@ def test_it_keeps_nobody_out_and_fits_on_a_phone(
     example: Callable[[], Assessment], width: int, scheme: str, browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "page.html"
-    path.write_text(assessment_page(example(), ANNEX), encoding="utf-8")
+    path.write_text(assessment_page(example()), encoding="utf-8")
     with opened(browser, path.as_uri(), width=width, scheme=scheme) as tab:
         advised = tab.locator(".recommendation").bounding_box()
         assert advised is not None
