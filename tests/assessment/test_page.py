@@ -130,7 +130,7 @@ def test_it_loads_nothing_and_no_name_becomes_mark_up() -> None:
             "prices": (leaking().prices[0].model_copy(update={"about": HOSTILE, "attack": HOSTILE}),),
         }
     )
-    page = assessment_page(hostile, [Identified(*[HOSTILE] * 6)])
+    page = assessment_page(hostile)
     assert "default-src 'none'" in page
     assert "<script>window" not in page
     assert "<img" not in page
