@@ -140,7 +140,8 @@ class Finding(Strict):
     ``metric`` is the figure of the strongest ``attack``: ``value`` with its 95 % interval. ``control`` is
     what can be guessed without the model, in the same unit; None where nothing can. ``most`` is the greatest
     lead that is not excluded, as a share. ``sentence`` says it in words; ``why`` says what stood in the way
-    where nothing can be told, and ``needed`` what would help.
+    where nothing can be told, and ``needed`` what would help. ``by_rate``: it leaks by the share of members
+    that are found at few false alarms, whatever the figure is.
     """
 
     about: str
@@ -157,6 +158,7 @@ class Finding(Strict):
     sentence: str
     why: str = ""
     needed: str = ""
+    by_rate: bool = False
 
 
 class PricePoint(Strict):

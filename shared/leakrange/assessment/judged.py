@@ -148,6 +148,7 @@ class _Judge:
             sentence=sentence,
             why=why,
             needed=needed,
+            by_rate=by_rate,
         )
 
     def _nothing(self, name: str, question: Question) -> Finding:
@@ -299,7 +300,8 @@ def _headline(name: str, conclusion: Conclusion, findings: Sequence[Finding]) ->
     if conclusion == "leaks":
         worst = max(concerned, key=_lead)
         others = [_hidden(each.about) for each in concerned if each is not worst]
-        return f"{worst.sentence} It gives away {joined(others)} as well." if others else worst.sentence
+        also = f" It gives away {joined(others)} as well." if others else ""
+        return f"“{name}” gives away {_hidden(worst.about)}{_picked(worst)}.{also}"
     if conclusion == "passes":
         most = max(each.most or 0.0 for each in findings)
         return (
@@ -307,6 +309,20 @@ def _headline(name: str, conclusion: Conclusion, findings: Sequence[Finding]) ->
             f" than {most:.2f} over guessing is excluded."
         )
     return f"Whether “{name}” gives away {hidden} cannot be told: {concerned[0].why}."
+
+
+def _picked(finding: Finding) -> str:
+    """What a leak means for two people: an AUC is the share of pairs that are put in the right order."""
+    if finding.by_rate or finding.value is None or described(finding.metric).unit != "score":
+        return finding.sentence.partition(_hidden(finding.about))[2].removesuffix(".")
+    member = "the member among" if finding.about == MEMBERSHIP else "the right one of"
+    pair = "a member and another" if finding.about == MEMBERSHIP else "two people who differ in it"
+    guessed = 0.5 if finding.control is None else finding.control
+    right = max(finding.value, 1.0 - finding.value)
+    return (
+        f": an attacker picks {member} {pair} in {100 * right:.0f} % of cases; without the model it is "
+        f"{100 * guessed:.0f} %"
+    )
 
 
 def _recommendation(
