@@ -82,7 +82,7 @@ def test_answers_behind_a_policy_can_be_made_from_stored_ones_and_nobody_is_aske
     replayed = run(controller, server, "replayed", replay=True)
     replayed.check(3)
     assert server.asked == sum(entry["spent"] for entry in replayed.results["ledger"]) + 1 == 4 * 192 + 1
-    assert replayed.view["jobs"]["replay"] == {"done": 6, "total": 6}
+    assert replayed.view["jobs"]["replay"] == {"done": 6, "failed": 0, "total": 6}
     one, other = (each.trials["risk-s0.rounded.outside.aware.b192"] for each in (replayed, asked))
     assert one["metrics"] == other["metrics"]
     assert value(one, "auc") < 0.6 < value(replayed.trials["risk-s0.none.outside.aware.b192"], "auc")
