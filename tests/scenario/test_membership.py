@@ -114,6 +114,42 @@ def test_each_query_of_a_record_is_a_variant_of_it_and_is_paid_for() -> None:
     assert {each.result.budget for each in plan.trials if each.result.attack == "lira"} == {900}
 
 
+def test_listed_queries_are_an_attack_each_and_nothing_is_asked_twice() -> None:
+    parsed = parse(TEXT.replace("shadows: 4", "shadows: 4, queries: [1, 3]"))
+    assert list(parsed.attacks) == ["loss", "lira-1", "lira-3", "rmia"]
+    assert parse(parsed.model_dump(mode="json")) == parsed
+    plan = expand(parsed, sizes)
+    once, thrice = (trial(plan, f"overfitted-s0.none.lira-{number}.unaware.b900").needs for number in (1, 3))
+    assert once.probes.items() < thrice.probes.items()
+    assert once.shadows == thrice.shadows
+    assert [span.variant for span in once.shows] == [0]
+    assert len({probe.id for probe in plan.probes}) == len(plan.probes)
+
+
+LISTED = "attacks.lira.queries"
+
+
+@pytest.mark.parametrize(
+    ("written", "mistakes"),
+    [
+        ("queries: []", {LISTED: "at least 1"}),
+        ("queries: [2, 2]", {LISTED: "every number once"}),
+        ("queries: [1, 300, x]", {f"{LISTED}[1]": "256, not 300", f"{LISTED}[2]": "valid integer"}),
+        ("queries: [1, 2], shadow: 4", {"attacks.lira.shadow": "unknown field"}),
+        ("queries: [1, 2]}\n  lira-2: {kind: lira", {LISTED: "another attack has that name"}),
+        (f"queries: [1, 2]}}\n  {'l' * 31}: {{kind: lira, queries: [1, 2]", {"l" * 31: "too long"}),
+    ],
+)
+def test_lists_of_queries_that_cannot_be_are_told(written: str, mistakes: dict[str, str]) -> None:
+    with pytest.raises(InvalidScenario) as refused:
+        parse(TEXT.replace("shadows: 4", f"shadows: 4, {written}"))
+    assert len(refused.value.mistakes) == len(mistakes)
+    for mistake, (path, message) in zip(refused.value.mistakes, mistakes.items(), strict=True):
+        assert path in mistake["path"]
+        assert message in mistake["message"]
+        assert mistake["line"] is not None
+
+
 def test_a_provider_that_trains_on_everything_has_no_others() -> None:
     with pytest.raises(InvalidScenario) as refused:
         parse(TEXT.replace(", subset: {pool: 300}", ""))

@@ -16,9 +16,11 @@ from leakrange.scenario.matrix import expand
 from leakrange.scenario.schema import scenario_schema
 from tests.scenario.test_language import SHORT
 from tests.scenario.test_matrix import TEXT
+from tests.scenario.test_membership import TEXT as MEMBERS
 from tests.scenario.test_mistakes import FIVE
 from tests.scenario.test_several import TEXT as SEVERAL
 
+QUERIES = MEMBERS.replace("kind: lira", "kind: lira, queries: [1, 3]")
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 
 
@@ -57,7 +59,7 @@ def test_ready_scenarios_are_sound_for_language_schema_and_plan(
 
 
 @pytest.mark.parametrize(
-    "text", [SHORT, TEXT, SEVERAL, SHORT + "x-parts: {a: [1]}\nseeds: 3\nclients: {u: {count: 2}}\n"]
+    "text", [SHORT, TEXT, SEVERAL, QUERIES, SHORT + "x-parts: {a: [1]}\nseeds: 3\nclients: {u: {count: 2}}\n"]
 )
 def test_what_the_language_takes_the_schema_takes(text: str, validator: Draft202012Validator) -> None:
     parse(text)
@@ -73,6 +75,7 @@ def test_what_the_language_takes_the_schema_takes(text: str, validator: Draft202
         ("sensitive: large", "sensitve: large"),
         ("curious-decoder", "decoder"),
         ("attacks:", "attack:"),
+        ("kind: curious-decoder", "kind: loss-threshold, queries: [0, 2]"),
         ("data: digits", "data: digits\nseeds: [-1]"),
         ("data: digits", "data: digits\nchunk: 257"),
         ("data: digits", "data: digits\ndefences: {a: [argmaxx]}"),

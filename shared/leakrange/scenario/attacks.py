@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import re
+from typing import Annotated, Any, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from leakrange.attacks.kinds import kind_of, kinds
 from leakrange.attacks.kinds.target import Target
@@ -12,7 +13,7 @@ from leakrange.data import Names, names
 from leakrange.jobs.steps.fit import Knowledge
 from leakrange.registry import unknown
 from leakrange.scenario import registered
-from leakrange.scenario.document import AttackSpec
+from leakrange.scenario.document import NAME, AttackSpec, distinct
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import SoundProvider
@@ -60,10 +61,41 @@ def check_attacks(
     """Return the valid attacks with every default filled in, and the number of targets of each."""
     valid = {}
     for name, spec in draft.attacks.items():
-        checked = _Check(draft, providers, name, spec, mistakes).attack() if spec is not None else None
-        if checked is not None:
-            valid[name] = checked
+        for label, each in _by_queries(draft, name, spec, mistakes).items():
+            checked = _Check(draft, providers, name, each, mistakes).attack()
+            if checked is None:
+                break  # the others share its mistakes
+            valid[label] = checked
     return valid
+
+
+def _by_queries(
+    draft: Draft, name: str, spec: AttackSpec | None, mistakes: Mistakes
+) -> dict[str, AttackSpec]:
+    """The attacks of an entry by their names: one, or one for each number of ``queries`` that it lists."""
+    if spec is None:
+        return {}
+    given = (spec.model_extra or {}).get("queries")
+    entry = registered.attacks().get(spec.kind)
+    field = None if entry is None else entry.Parameters.model_fields.get("queries")
+    if entry is None or field is None or not isinstance(given, list):
+        return {name: spec}
+    path: Path = ("attacks", name, "queries")
+    each: Any = field.rebuild_annotation()
+    listed: TypeAdapter[list[int]] = TypeAdapter(
+        Annotated[list[each], Field(min_length=1), AfterValidator(distinct)]
+    )
+    try:
+        labels = {f"{name}-{number}": number for number in listed.validate_python(given)}
+    except ValidationError as error:
+        mistakes.add_pydantic(path, error, entry.Parameters)
+        return {}
+    for label in labels:
+        if label in draft.attacks or re.fullmatch(NAME, label) is None:
+            reason = "another attack has that name" if label in draft.attacks else "that is too long a name"
+            mistakes.add(path, f"one of these attacks would be {label!r}: {reason}", key=True)
+            return {}
+    return {label: spec.model_copy(update={"queries": number}) for label, number in labels.items()}
 
 
 class _Check:

@@ -18,7 +18,7 @@ from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import MAX_BATCH, StudentService
 
-__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
+__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario", "distinct"]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 """Names of parties, defences and attacks: no dots, since ids are made of names joined by dots."""
@@ -38,7 +38,8 @@ def _answered(chunk: int) -> int:
     return chunk
 
 
-def _distinct(values: list[int]) -> list[int]:
+def distinct(values: list[int]) -> list[int]:
+    """The values. Raises `ValueError` where one of them stands twice."""
     if len(set(values)) < len(values):
         raise ValueError("every number once")
     return values
@@ -105,7 +106,8 @@ class ClientSpec(Strict):
 
 
 class AttackSpec(BaseModel):
-    """An attack of the registered ``kind``. Fields that are not named here are its parameters.
+    """An attack of the registered ``kind``. Fields that are not named here are its parameters. A list of
+    ``queries`` is one attack for each number, which its name then ends with.
 
     ``providers`` are those that it is tried on (default: all that it can be), ``knowledge`` what it knows of
     the defence (default: everything that it can).
@@ -141,13 +143,13 @@ class Head(Strict):
         list[Seed],
         Field(min_length=1, max_length=100),
         BeforeValidator(_numbers, json_schema_input_type=Seed | list[Seed]),
-        AfterValidator(_distinct),
+        AfterValidator(distinct),
     ] = [0, 1, 2]
     budgets: Annotated[
         list[Budget],
         Field(min_length=1, max_length=50),
         BeforeValidator(_numbers, json_schema_input_type=Budget | list[Budget]),
-        AfterValidator(_distinct),
+        AfterValidator(distinct),
     ] = [1000]
     net: NetChoice = NetChoice()
     schedule: Schedule = Schedule()

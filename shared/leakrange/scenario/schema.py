@@ -152,6 +152,11 @@ def _variant(base: Schema, parameters: Schema, named: dict[str, str], summary: s
     if "kind" in named and "sensitive" in required:
         required.remove("sensitive")  # by default what the provider names
         fields["sensitive"] = TypeAdapter(Names).json_schema()
+    if "kind" in named and (number := fields.get("queries")) is not None:
+        bare = {key: value for key, value in number.items() if key not in ("default", "description", "title")}
+        several = {"type": "array", "minItems": 1, "uniqueItems": True, "items": bare}
+        about = {key: value for key, value in number.items() if key not in bare}
+        fields["queries"] = {**about, "anyOf": [bare, several]}
     if "behaviour" in named and "method" not in named:
         fields["method"] = {"type": "null"}
     for key, value in named.items():
