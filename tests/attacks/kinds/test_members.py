@@ -16,6 +16,8 @@ from leakrange.scenario.stored_trial import trained_on
 from leakrange.wire.errors import LeakrangeError
 from tests.attacks.kinds.ready import MadeUp, judged_by
 
+DISCOVERIES = ("power_at_fdr", "called_at_fdr", "right_at_fdr")
+"""Figures that tests of their own are about."""
 DIGITS = DataSpec(name="digits", subset=Subset(pool=60))
 
 
@@ -42,6 +44,7 @@ def test_figures_are_those_of_the_report_and_of_its_test_half() -> None:
         "precision": report.precision,
         "recall": report.recall,
         "f1": report.f1,
+        **{name: judged.metrics[name].value for name in DISCOVERIES if name in judged.metrics},
         "records": 200,
     }
     auc = judged.metrics["auc"]

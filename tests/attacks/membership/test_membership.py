@@ -24,7 +24,7 @@ KINDS = {name: attacks[name] for name in attacks if issubclass(attacks[name], Me
 RECORDS, POPULATION, SHADOWS, CLASSES = 400, 200, 16, 10
 SETTINGS = [
     ("loss-threshold", {}),
-    *((n, {"mode": m}) for n in ("lira", "rmia", "label-votes") for m in ("offline", "online")),
+    *((n, {"mode": m}) for n in ("lira", "rmia", "base", "label-votes") for m in ("offline", "online")),
     ("quantile", {"net": {"name": "mlp", "width": 0.2}}),
 ]
 QUERIES = 12
@@ -79,8 +79,8 @@ def once(evidence: MembershipEvidence) -> MembershipEvidence:
     return dataclasses.replace(evidence, observed=evidence.observed[:1], shadows=evidence.shadows[:, :1])
 
 
-def test_there_are_five() -> None:
-    assert set(KINDS) == {"loss-threshold", "lira", "rmia", "label-votes", "quantile"}
+def test_there_are_six() -> None:
+    assert set(KINDS) == {"loss-threshold", "lira", "rmia", "base", "label-votes", "quantile"}
     assert {kind.kind for kind in KINDS.values()} == {"membership"}
 
 
@@ -104,7 +104,7 @@ def test_shadows_tell_members_from_easy_records() -> None:
     for setting in (("lira", "offline"), ("lira", "online")):
         assert found[setting][0] > 0.97
         assert found[setting][1] > 0.5
-    for setting in (("rmia", "offline"), ("rmia", "online")):
+    for setting in ((name, mode) for name in ("rmia", "base") for mode in ("offline", "online")):
         assert found[setting][0] > found["loss-threshold", None][0] + 0.05
 
 
