@@ -23,6 +23,7 @@ from pydantic import Field, TypeAdapter
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from leakrange.data import load
+from leakrange.jobs.steps.craft import CRAFT, CraftJob
 from leakrange.jobs.steps.show import SHOW, ShowJob
 from leakrange.jobs.steps.train import TrainJob
 from leakrange.registry import UnknownName
@@ -32,9 +33,11 @@ from leakrange.services.attacker.artifacts import find_whole
 from leakrange.services.attacker.memory import LESS_TO_TRAIN, out_of_memory
 from leakrange.services.attacker.settings import FleetSettings
 from leakrange.store.files import FolderStore, put_array
+from leakrange.store.releases import crafted_in
 from leakrange.wire.errors import LeakrangeError
 
-JOB: TypeAdapter[TrainJob | ShowJob] = TypeAdapter(Annotated[TrainJob | ShowJob, Field(discriminator="kind")])
+Trainable = TrainJob | ShowJob | CraftJob
+JOB: TypeAdapter[Trainable] = TypeAdapter(Annotated[Trainable, Field(discriminator="kind")])
 Say = Callable[[dict[str, Any]], None]
 log = structlog.get_logger("leakrange.attacker.train")
 
@@ -113,7 +116,8 @@ def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
 
 
 def _load(asked: dict[str, Any]) -> None:
-    load(JOB.validate_python(asked).recipe.data)
+    job = JOB.validate_python(asked)
+    load(job.span.data if isinstance(job, CraftJob) else job.recipe.data)
 
 
 def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
@@ -122,8 +126,11 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     from leakrange.defences.trainables import train_stored
 
     job = JOB.validate_python(asked)
-    recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
+    if isinstance(job, CraftJob):
+        _craft(job, settings, say)
+        return
+    recipe = job.recipe
     if isinstance(job, ShowJob) and (folder := find_whole(settings.models_dir, recipe.digest())) is not None:
         _show(job, folder, settings)
         say({"done": {"reused": True}})
@@ -155,12 +162,25 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     )
 
 
+def _craft(job: CraftJob, settings: FleetSettings, say: Say) -> None:
+    """Store samples that are crafted against the models of the job's recipes."""
+    from leakrange.attacks.membership.crafting import crafted_against
+
+    def progress(rounds: int, most: int) -> None:
+        say({"progress": rounds / most, "message": f"round {rounds} of at most {most}"})
+
+    samples = crafted_against(job, partial(find_whole, settings.models_dir), progress)
+    put_array(FolderStore(settings.releases_dir), CRAFT.file(job.identity()), samples)
+    say({"done": {}})
+
+
 def _show(job: ShowJob, folder: Path, settings: FleetSettings) -> None:
     """Store the releases that the job wants of the model in ``folder``."""
     from leakrange.defences.trainables import shown_releases
 
-    released = shown_releases(folder, job.release, job.span)
-    put_array(FolderStore(settings.releases_dir), SHOW.file(job.identity()), released)
+    store = FolderStore(settings.releases_dir)
+    released = shown_releases(folder, job.release, job.span, crafted=crafted_in(store))
+    put_array(store, SHOW.file(job.identity()), released)
 
 
 def _how(status: int) -> str:

@@ -30,7 +30,7 @@ def test_a_file_of_answers_gets_sentences_a_table_and_a_report(scores: Path) -> 
     [row] = [line for line in done.stdout.splitlines() if line.startswith("loss-threshold ")]
     assert "TPR at 1 % FPR" in heading
     assert "membership" in row
-    assert "not made: base, label-votes, lira, rmia" in done.stderr
+    assert "not made: base, label-votes, lira, oslo, rmia" in done.stderr
     assert "scores.csv" in page.read_text()
 
 

@@ -14,6 +14,7 @@ COSTS = {
     "lira": POOL,
     "rmia": POOL + POPULATION,
     "votes": POOL * QUERIES,
+    "oslo": POOL,
     "quantile": POOL + POPULATION,
     "boundary": POOL * WALK,
     "blind": 0,
@@ -34,6 +35,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             "lira": {"kind": "lira", "shadows": 4, **ONCE},
             "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION, **ONCE},
             "votes": {"kind": "label-votes", "shadows": 4, "queries": QUERIES, **ONCE},
+            "oslo": {"kind": "oslo", "shadows": 4},
             "quantile": {"kind": "quantile", "population": POPULATION, **ONCE},
             "boundary": {"kind": "boundary", "queries": WALK},
             "blind": {"kind": "blind"},
@@ -50,7 +52,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         f"{defence}.{name}.{knowledge}.b{budget}"
         for name, cost in COSTS.items()
         for defence in known
-        for knowledge in (known[defence] if name not in ("blind", "boundary") else ["unaware"])
+        for knowledge in (known[defence] if name not in ("blind", "boundary", "oslo") else ["unaware"])
         for budget in BUDGETS
         if cost <= budget
     }
@@ -75,7 +77,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             assert trial["spent"] == COSTS[attack]
         assert figures["blind_auc"] == pytest.approx(max(0.5, blind), abs=1e-6)
         assert figures["beyond_blind"] == pytest.approx(figures["auc"] - figures["blind_auc"])
-        if ".none." in name or attack in ("votes", "boundary"):  # who need labels alone
+        if ".none." in name or attack in ("votes", "boundary", "oslo"):  # who need labels alone
             assert figures["auc"] > 0.6, name
     asked = {
         entry["name"].removeprefix(f"{run.id}.attacker."): entry["spent"] for entry in run.results["ledger"]
@@ -87,9 +89,10 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
     assert asked["overfitted-s0.label-only.pool0.v5"] == POOL
     walked = f"overfitted-s0.label-only.boundary.unaware.b{POOL * WALK}"
     assert asked[walked] == run.trials[walked]["spent"]
-    # Four shadows for the pool in each variant, RMIA's two for its population as well.
-    models, asked_shadows = 1 + 4, 4 * QUERIES + 2
-    for kind, count in (("train", models), ("show", asked_shadows)):
+    assert sorted(spent for name, spent in asked.items() if ".pool0.c" in name) == [POOL, POOL]
+    # Four shadows for the pool in each variant and crafted, RMIA's two for its population as well.
+    models, asked_shadows = 1 + 4, 4 * (QUERIES + 1) + 2
+    for kind, count in (("train", models), ("craft", 1), ("show", asked_shadows)):
         assert run.view["jobs"][kind] == {"total": count, "done": count, "failed": 0}
     messages = [event["data"].get("message", "") for event in run.events if event["event"] == "job.done"]
     assert sum(message.startswith("trained overfitted-") for message in messages) == models

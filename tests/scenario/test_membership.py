@@ -160,3 +160,29 @@ def test_a_provider_that_trains_on_everything_has_no_others() -> None:
 def test_parameters_that_cannot_be_are_told(wrong: str) -> None:
     with pytest.raises(InvalidScenario):
         parse(TEXT.replace("shadows: 4", wrong))
+
+
+def test_crafted_questions_are_planned_once_for_all_seeds_and_asked_in_the_place_of_the_pool() -> None:
+    text = TEXT.replace(
+        "  rmia: {kind: rmia, shadows: 2,", "  oslo: {kind: oslo}\n  rmia: {kind: rmia, shadows: 2,"
+    )
+    plan = expand(parse(text.replace("kind: oslo", "kind: oslo, shadows: 4")), sizes)
+    [craft] = plan.crafts
+    shadows = {shadow.id: shadow for shadow in plan.shadows}
+    asked = [trial(plan, f"overfitted-s{seed}.none.oslo.unaware.b300") for seed in (0, 1)]
+    assert craft.recipes == [shadows[name].recipe for name in asked[0].needs.shadows]
+    assert (craft.span.split, craft.span.stop, craft.target, craft.span.crafted) == ("pool", 300, "digit", "")
+    probes = {probe.id: probe for probe in plan.probes}
+    for each in asked:
+        [name] = each.needs.probes["records"]
+        assert {span.crafted for span in probes[name].spans} == {craft.identity()}
+        assert probes[name].crafted == craft.identity()
+        assert not probes[name].offered  # load users have no store of the fleet
+        assert [span.crafted for span in each.needs.shows] == [craft.identity()]
+        assert len(each.needs.shadows) == 4
+    plain = probes[trial(plan, "overfitted-s0.none.lira.unaware.b300").needs.probes["records"][0]]
+    assert plain.offered
+    assert (plain.crafted, plan.steps()["craft"]) == ("", 1)
+    assert "crafted" not in plain.spans[0].model_dump()
+    secret = {model.recipe.data.subset for model in plan.models}
+    assert not secret & {recipe.data.subset for recipe in craft.recipes}

@@ -65,7 +65,7 @@ def test_members_are_told_by_how_sure_a_model_is(tmp_path: Path) -> None:
 def test_the_report_names_what_was_not_made_and_gives_no_scenario_to_repeat(tmp_path: Path) -> None:
     results = recorded_results(answered(tmp_path, MEMBERS))
     page = render(results)
-    assert "not made: base, label-votes, lira, rmia (it trains models of its own" in page
+    assert "not made: base, label-votes, lira, oslo, rmia (it trains models of its own" in page
     assert "save the scenario above" not in page
     assert results.environment["SHA-256 of scores.npz"] in page
     assert "values p_*; member in_training; target label" in page
@@ -169,7 +169,7 @@ def test_attacks_that_need_questions_are_refused_in_words(tmp_path: Path) -> Non
         recorded_results(vectors)
     reasons = {each["path"]: each["message"] for each in refused.value.extra["mistakes"]}
     assert [names for names in reasons if "lira" in names] == [
-        "base, boundary, label-votes, lira, loss-threshold, quantile, rmia"
+        "base, boundary, label-votes, lira, loss-threshold, oslo, quantile, rmia"
     ]
 
 

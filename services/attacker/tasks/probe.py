@@ -17,6 +17,7 @@ from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.services.attacker.keys import derived_key
 from leakrange.services.attacker.task import JobContext, fleet_task
 from leakrange.store.files import put_array
+from leakrange.store.releases import crafted_in
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.transport import AiohttpTransport
@@ -122,7 +123,7 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     if chain.changes_model:
         released = server.compute(job, key, samples_of(job.span), chain)
     else:
-        asked = questions(job, chain)
+        asked = questions(job, chain, crafted_in(context.releases))
         released = server.query(job.url, key, job.model, job.endpoint, asked, job.identity())
     seconds = time.perf_counter() - begun
     put_array(context.releases, PROBE.file(job.identity()), released.astype(np.float32))

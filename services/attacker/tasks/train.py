@@ -15,6 +15,7 @@ import orjson
 from structlog.contextvars import get_contextvars
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.jobs.steps.craft import CRAFT, CraftJob
 from leakrange.jobs.steps.show import SHOW, ShowJob
 from leakrange.jobs.steps.train import TRAIN, TrainJob
 from leakrange.services.attacker.artifacts import find_whole
@@ -35,7 +36,7 @@ class TrainerProcess:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def train(self, job: TrainJob | ShowJob, settings: FleetSettings) -> Iterator[dict[str, Any]]:
+    def train(self, job: TrainJob | ShowJob | CraftJob, settings: FleetSettings) -> Iterator[dict[str, Any]]:
         """The reports of the training, one JSON object after the other; ends early if the process dies."""
         process = self._started(settings)
         assert process.stdin is not None
@@ -97,13 +98,19 @@ def train(job: TrainJob, context: JobContext) -> dict[str, Any]:
     return _done(job, context)
 
 
+@fleet_task(CRAFT, seconds=SECONDS)
+def craft(job: CraftJob, context: JobContext) -> dict[str, Any]:
+    """Craft samples against models that are trained already, and store them."""
+    return _done(job, context)
+
+
 @fleet_task(SHOW, seconds=SECONDS)
 def show(job: ShowJob, context: JobContext) -> dict[str, Any]:
     """Train the model if needed, and store the releases that the job wants."""
     return _done(job, context)
 
 
-def _done(job: TrainJob | ShowJob, context: JobContext) -> dict[str, Any]:
+def _done(job: TrainJob | ShowJob | CraftJob, context: JobContext) -> dict[str, Any]:
     begun = time.perf_counter()
     with context.interrupted_by(trainer.kill):
         for report in trainer.train(job, context.settings):

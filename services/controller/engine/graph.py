@@ -17,13 +17,22 @@ from pydantic import ValidationError
 from leakrange import tracing
 from leakrange.attacks.kinds.cell import AskedStep
 from leakrange.attacks.kinds.trial import Uploaded
+from leakrange.jobs.steps.craft import CraftJob
 from leakrange.registry import unknown
 from leakrange.scenario.plan import Plan, PlannedStream, PlannedTrial
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.stored_trial import Stored, StoredTrial
 from leakrange.services.controller.engine.engine import Engine, hows, purpose_of
 from leakrange.services.controller.engine.how.device import handed_in, streamed
-from leakrange.services.controller.engine.how.fleet import fitted, probed, ready, shown, train_work, trained
+from leakrange.services.controller.engine.how.fleet import (
+    crafted,
+    fitted,
+    probed,
+    ready,
+    shown,
+    train_work,
+    trained,
+)
 from leakrange.services.controller.engine.how.offered import UnderLoad
 from leakrange.services.controller.engine.how.replayed import replayed, replayed_sessions
 from leakrange.services.controller.range.answers import Answers, NotReached, needed
@@ -51,6 +60,7 @@ class RunGraph:
         )
         self._models = {model.id: model for model in plan.models}
         self._shadows = {model.id: model for model in plan.shadows}
+        self._crafts = {job.identity(): job for job in plan.crafts}
         self._obfuscators = {each.artifact: each for each in plan.obfuscators}
         self._policies = {policy.defence: policy for policy in plan.policies}
         self._streams = {stream.id: stream for stream in plan.streams}
@@ -189,12 +199,18 @@ class RunGraph:
             undefended = await self._engine.once.need(f"probe {probe.replays}", first)
             return await replayed(self._engine, probe, model, policy, undefended, self._plan.heads(model))
         try:
+            if probe.crafted:
+                await self._craft(self._crafts[probe.crafted])
             files = await ready(self._engine, model, probe.local, self._obfuscators)
             if self._load is not None and probe.offered:
                 return await self._load.probe(probe, model, policy)
             return await probed(self._engine, probe, model, policy, files)
         finally:
             self.offers.ended(name)
+
+    async def _craft(self, job: CraftJob) -> None:
+        against = {recipe.digest() for recipe in job.recipes}
+        await crafted(self._engine, job, [each for each in self._plan.shadows if each.artifact in against])
 
     async def _uploaded(self, stream: PlannedStream, identities: list[str]) -> Uploaded:
         """A stream with everything known about it, read once for all the trials that use it."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data import Samples, load
+from leakrange.data import POOL, Samples, load
+from leakrange.data.splits import draw_members
+from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import encodings
 
-__all__ = ["samples_of", "span_of"]
+__all__ = ["Crafted", "members_of", "samples_of", "span_of"]
+
+Crafted = Callable[[str], NDArray[Any]]
+"""The crafted samples (N, *shape) of a pool by the identity of their job. Raises `NotFound` where they are
+not stored."""
 
 
 def span_of(span: Span) -> tuple[Samples, NDArray[np.int64]]:
@@ -28,10 +35,18 @@ def span_of(span: Span) -> tuple[Samples, NDArray[np.int64]]:
     return data, indices[span.start : span.stop]
 
 
-def samples_of(span: Span) -> NDArray[Any]:
-    """The samples (B, *shape) that a span names, in its variant. Each variant of a sample is the same in
-    every span. Raises `InvalidInput` as `span_of` does."""
+def samples_of(span: Span, crafted: Crafted | None = None) -> NDArray[Any]:
+    """The samples (B, *shape) that a span names, in its variant, or the ``crafted`` ones in their place. Each
+    variant of a sample is the same in every span. Raises `InvalidInput` as `span_of` does, and for crafted
+    samples where there are none to read."""
     data, chosen = span_of(span)
+    if span.crafted:
+        if crafted is None:
+            raise InvalidInput(
+                "samples that were crafted for an attack are read by a range's fleet alone",
+                hint="run the scenario in a range: leakrange up, then leakrange run",
+            )
+        return crafted(span.crafted)[span.start : span.stop]
     values = data.values[chosen]
     if not span.variant:
         return values
@@ -42,3 +57,17 @@ def samples_of(span: Span) -> NDArray[Any]:
         for value, draw in zip(values, draws, strict=True)
     ]
     return np.stack(variants)
+
+
+def members_of(span: Span, data: Samples, trained_on: Sequence[DataSpec]) -> NDArray[np.bool_]:
+    """Which records of ``span``, a part of the pool of ``data``, each of K models was trained on (K, N), by
+    what they were ``trained_on``. Members are drawn anew from the pool, which all of them share: to load the
+    set for each would take longer than an attack. Raises `InvalidInput` for parts of another pool."""
+    group = data.group[data.where(POOL)]
+    members = np.empty((len(trained_on), span.stop - span.start), dtype=bool)
+    for row, spec in zip(members, trained_on, strict=True):
+        subset = spec.subset
+        if subset is None or spec.of_everyone() != span.data.of_everyone():
+            raise InvalidInput("a shadow was trained on a part of another pool")
+        row[:] = draw_members(group, subset.share, subset.seed, rest=subset.rest)[span.start : span.stop]
+    return members

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import load
-from leakrange.data.spans import samples_of
+from leakrange.data.spans import Crafted, samples_of
 from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
@@ -220,10 +220,11 @@ class DefenceChain:
         return classifier
 
 
-def questions(job: ProbeJob, chain: DefenceChain) -> NDArray[Any]:
+def questions(job: ProbeJob, chain: DefenceChain, crafted: Crafted | None = None) -> NDArray[Any]:
     """The samples (B, …) of a chunk, or its pairs (B, 2, …), with the input defences of ``chain`` applied.
-    The same job gives the same ones each time. Raises `InvalidInput` for a span beyond its split."""
-    samples = samples_of(job.span)
+    ``crafted`` reads samples that were crafted. The same job gives the same ones each time. Raises
+    `InvalidInput` for a span beyond its split."""
+    samples = samples_of(job.span, crafted)
     if job.pairs is not None:
         samples = samples[np.array(job.pairs)]
     draw = np.random.default_rng(int(job.identity(), 16))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import load
-from leakrange.data.spans import samples_of
+from leakrange.data.spans import Crafted, samples_of
 from leakrange.defences.artifact import TrainedDefence
 from leakrange.defences.artifact import load as load_defence
 from leakrange.defences.artifact import save as save_defence
@@ -68,8 +68,9 @@ def _before(kind: str, digest: str, find: Find) -> Path:
 
 
 def shown_releases(
-    folder: Path, release: ReleaseKind, span: Span, device: str = "cpu"
+    folder: Path, release: ReleaseKind, span: Span, device: str = "cpu", crafted: Crafted | None = None
 ) -> NDArray[np.float32]:
-    """The releases (samples, N) of the model in ``folder`` for the samples of a span."""
+    """The releases (samples, N) of the model in ``folder`` for the samples of a span; ``crafted`` reads those
+    that were crafted."""
     classifier = load_provider(folder).classifier.to(device)
-    return outputs(classifier, samples_of(span), release)
+    return outputs(classifier, samples_of(span, crafted), release)

@@ -34,7 +34,8 @@ class Span(BaseModel):
     """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set.
 
     ``variant`` 0 is the samples themselves. Each greater number is one way of changing every sample a little:
-    see `leakrange.wire.samples.Encoding.variant`.
+    see `leakrange.wire.samples.Encoding.variant`. ``crafted`` is the identity of a `CraftJob`, whose result
+    stands in the place of a pool's samples; empty for the samples themselves.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,3 +45,4 @@ class Span(BaseModel):
     start: Annotated[int, Field(ge=0)]
     stop: Annotated[int, Field(ge=1)]
     variant: Annotated[int, Field(ge=0, le=MOST_VARIANTS, exclude_if=operator.not_)] = 0
+    crafted: Annotated[str, Field(pattern="^([0-9a-f]{64})?$", exclude_if=operator.not_)] = ""

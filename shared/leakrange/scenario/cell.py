@@ -11,7 +11,8 @@ from leakrange.attacks.kinds.cell import Cell
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec
-from leakrange.jobs.samples import Split
+from leakrange.jobs.samples import Span, Split
+from leakrange.jobs.steps.craft import CraftJob
 from leakrange.scenario.bounds import Requests
 from leakrange.scenario.document import ClientSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedProbe, PlannedStream
@@ -40,6 +41,7 @@ class _Question:
     """None: the provider's."""
     references: int
     variant: int
+    crafted: str
     replays: _Question | None = None
     """The question whose stored answers stand for its own, so that nobody is asked."""
 
@@ -63,6 +65,8 @@ class Needed:
     obfuscators: dict[str, PlannedObfuscator] = field(default_factory=dict)
     """By the digest of the recipe."""
     streams: dict[str, PlannedStream] = field(default_factory=dict)
+    crafts: dict[str, CraftJob] = field(default_factory=dict)
+    """By identity."""
     questions: dict[_Question, int] = field(default_factory=dict)
     """The number of samples of each: the most that any trial needs."""
 
@@ -72,6 +76,7 @@ class Needed:
         for question, wanted in self.questions.items():
             count = wanted if question.replays is None else self.questions[question.replays]
             data = question.data or self.models[question.model].recipe.data.of_everyone()
+            spans = self.requests.spans(data, question.split, count, question.variant)
             probes.append(
                 PlannedProbe(
                     id=question.id,
@@ -79,7 +84,7 @@ class Needed:
                     defence=question.defence,
                     draw=question.draw,
                     local=self._local(question),
-                    spans=self.requests.spans(data, question.split, count, question.variant),
+                    spans=[span.model_copy(update={"crafted": question.crafted}) for span in spans],
                     by=question.by,
                     references=question.references,
                     replays="" if question.replays is None else question.replays.id,
@@ -196,6 +201,7 @@ class PlannedCell(Cell):
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
         variant: int = 0,
+        crafted: str = "",
         repeated: bool = True,
     ) -> list[str]:
         """One probe for each time that the attacker asks; a single one if users ask or the question is not
@@ -215,8 +221,20 @@ class PlannedCell(Cell):
                 mark = "users" if by == "users" else f"{kind}{draw}"
                 name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
                 name += f".v{variant}" if variant else ""
+                name += f".c{crafted[:8]}" if crafted else ""
                 return _Question(
-                    name, self.model.id, defence, draw, split, asker, on_device, data, references, variant, of
+                    name,
+                    self.model.id,
+                    defence,
+                    draw,
+                    split,
+                    asker,
+                    on_device,
+                    data,
+                    references,
+                    variant,
+                    crafted,
+                    of,
                 )
 
             replayed = None
@@ -239,6 +257,14 @@ class PlannedCell(Cell):
         if name not in self.needed.shadows:
             self.needed.shadows[name] = self.provider.shadow_model(name, number)
         return name
+
+    def crafted(self, span: Span, shadows: list[str]) -> Span:
+        """The span with samples in its place that are crafted against those shadows, once for all seeds."""
+        assert isinstance(self.provider.target, str)  # a kind with crafted questions has one target
+        recipes = [self.needed.shadows[name].recipe for name in shadows]
+        job = CraftJob(recipes=recipes, span=span, target=self.provider.target)
+        self.needed.crafts.setdefault(job.identity(), job)
+        return span.model_copy(update={"crafted": job.identity()})
 
     def recogniser(self) -> str:
         """The id of a recogniser that all attacks on a provider share, one for each seed."""

@@ -130,6 +130,7 @@ class _Expansion:
             form=FORM,
             models=list(self.needed.models.values()),
             shadows=list(self.needed.shadows.values()),
+            crafts=list(self.needed.crafts.values()),
             obfuscators=list(self.needed.obfuscators.values()),
             policies=[self._policy(name) for name in used],
             streams=list(self.needed.streams.values()),

@@ -23,6 +23,7 @@ from leakrange.defences.output import Chain, InvalidChain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.craft import CRAFT, CraftJob
 from leakrange.jobs.steps.fit import FitJob, given_evidence
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.jobs.steps.replay import REPLAY
@@ -245,8 +246,13 @@ class PlannedProbe(Strict):
 
     @property
     def offered(self) -> bool:
-        """Whether load users can ask it: they have no models and no trained obfuscators."""
-        return not self.downloads and not self.local.artifacts
+        """Whether load users can ask it: they have no models, no trained obfuscators, no crafted samples."""
+        return not self.downloads and not self.local.artifacts and not self.crafted
+
+    @property
+    def crafted(self) -> str:
+        """The identity of the job that crafts its samples; empty where nothing is crafted."""
+        return self.spans[0].crafted if self.spans else ""
 
     def job(
         self,
@@ -334,6 +340,7 @@ class Plan(Strict):
     """Models that attackers train, and nobody serves. ``id`` is ``{provider}-shadow{number}``, ``seed`` the
     number."""
     obfuscators: list[PlannedObfuscator] = []
+    crafts: list[CraftJob] = []
     policies: list[PlannedPolicy]
     streams: list[PlannedStream]
     probes: list[PlannedProbe]
@@ -365,6 +372,7 @@ class Plan(Strict):
         counts = {
             TRAIN.name: len(trained),
             SHOW.name: len(shown),
+            CRAFT.name: len(self.crafts),
             SERVE.name: len(self.models),
             STREAM.name: sum(len(stream.spans) for stream in self.streams if not stream.replays),
             PROBE.name: sum(len(probe.spans) for probe in self.probes if not probe.replays),

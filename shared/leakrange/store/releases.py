@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays
+from leakrange.data.spans import Crafted
+from leakrange.jobs.steps.craft import CRAFT
+from leakrange.store.files import FolderStore, get_array, get_arrays, joined, put_arrays
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import DamagedFile, NotFound
 
-__all__ = ["StoredReleases"]
+__all__ = ["StoredReleases", "crafted_in"]
+
+
+def crafted_in(store: FolderStore) -> Crafted:
+    """What reads the samples that were crafted by a job of the fleet from its ``store``."""
+    return lambda identity: get_array(store, CRAFT.file(identity))
 
 
 class StoredReleases:

@@ -25,6 +25,7 @@ RECORDS, POPULATION, SHADOWS, CLASSES = 400, 200, 16, 10
 SETTINGS = [
     ("loss-threshold", {}),
     *((n, {"mode": m}) for n in ("lira", "rmia", "base", "label-votes") for m in ("offline", "online")),
+    ("oslo", {}),
     ("quantile", {"net": {"name": "mlp", "width": 0.2}}),
 ]
 QUERIES = 12
@@ -79,8 +80,8 @@ def once(evidence: MembershipEvidence) -> MembershipEvidence:
     return dataclasses.replace(evidence, observed=evidence.observed[:1], shadows=evidence.shadows[:, :1])
 
 
-def test_there_are_six() -> None:
-    assert set(KINDS) == {"loss-threshold", "lira", "rmia", "base", "label-votes", "quantile"}
+def test_there_are_seven() -> None:
+    assert set(KINDS) == {"loss-threshold", "lira", "rmia", "base", "label-votes", "oslo", "quantile"}
     assert {kind.kind for kind in KINDS.values()} == {"membership"}
 
 

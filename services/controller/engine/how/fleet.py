@@ -16,6 +16,7 @@ from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.orders import JobReport
 from leakrange.jobs.samples import Span
 from leakrange.jobs.step import Job, Step
+from leakrange.jobs.steps.craft import CRAFT, CraftJob
 from leakrange.jobs.steps.fit import FIT, FitJob
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.jobs.steps.show import SHOW
@@ -34,6 +35,7 @@ from leakrange.wire.keys import api_key
 
 __all__ = [
     "by_fleet",
+    "crafted",
     "deployed",
     "file_hash",
     "fitted",
@@ -163,6 +165,25 @@ async def shown(engine: Engine, shadow: PlannedModel, span: Span) -> None:
             stored=released(engine, SHOW, identity),
             do=by_fleet(engine, job),
             ended=lambda already, _: Ended(f"asked {shadow.id}", more={"already": already}),
+            read=lambda: None,
+        )
+    )
+
+
+async def crafted(engine: Engine, job: CraftJob, shadows: Iterable[PlannedModel]) -> None:
+    """Have samples crafted against those shadow models, which are trained first."""
+    models = list(shadows)
+    await together(trained(engine, each) for each in models)
+    identity, purpose = job.identity(), purpose_of(models[0])
+    await engine.carry_out(
+        Work(
+            step=CRAFT,
+            identity=identity,
+            purpose=purpose,
+            failing=f"crafting questions for {purpose.provider}",
+            stored=released(engine, CRAFT, identity),
+            do=by_fleet(engine, job),
+            ended=lambda already, _: Ended("crafted questions", more={"already": already}),
             read=lambda: None,
         )
     )

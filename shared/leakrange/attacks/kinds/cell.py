@@ -134,6 +134,7 @@ class Cell(ABC):
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
         variant: int = 0,
+        crafted: str = "",
         repeated: bool = True,
     ) -> list[str]:
         """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification)
@@ -141,7 +142,12 @@ class Cell(ABC):
         for what is not ``repeated``. An
         attacker with a device applies the defence's changes to samples first; where the defence changes the
         model as well, the device downloads the model and answers by itself. With ``references``, the pairs
-        are of each sample with each of so many images of the public. ``variant`` is that of the samples."""
+        are of each sample with each of so many images of the public. ``variant`` is that of the samples;
+        ``crafted`` names those that stand in their place (see `Span`)."""
+
+    @abstractmethod
+    def crafted(self, span: Span, shadows: list[str]) -> Span:
+        """Plans samples that are crafted against those shadows; returns the span with them in its place."""
 
     @abstractmethod
     def shadow(self, number: int) -> str:

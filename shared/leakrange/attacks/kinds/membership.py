@@ -20,12 +20,11 @@ from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Shown, Trial
 from leakrange.attacks.kinds.users import decisions_of
 from leakrange.attacks.membership.boundary import BoundaryDistance
-from leakrange.attacks.membership.membership import MembershipEvidence
-from leakrange.data import POOL, POPULATION, Samples, names
+from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence
+from leakrange.data import POPULATION, Samples, names
 from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
-from leakrange.data.spans import samples_of, span_of
-from leakrange.data.splits import draw_members
+from leakrange.data.spans import members_of, samples_of, span_of
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
@@ -159,8 +158,12 @@ class MembershipKind(Kind):
         if issubclass(cell.target.attack, BoundaryDistance):
             return _walks(cell)
         pool, population = _pool(cell.provider), self._population(cell.target, cell.available())
+        records = Span(data=cell.data, split="pool", start=0, stop=pool)
+        shadows = [cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))]
+        if issubclass(cell.target.attack, MembershipAttack) and cell.target.attack.crafts:
+            records = cell.crafted(records, shadows)
         asked = _Asked(
-            records=Span(data=cell.data, split="pool", start=0, stop=pool),
+            records=records,
             population=Span(data=cell.data, split=POPULATION, start=0, stop=population)
             if population
             else None,
@@ -172,10 +175,10 @@ class MembershipKind(Kind):
         }
         return Needs(
             streams=cell.uploads(),  # only for the honesty of the decisions: one draw is enough
-            probes={"records": cell.ask("pool", pool)}
+            probes={"records": cell.ask("pool", pool, crafted=records.crafted)}
             | ({"population": cell.ask(POPULATION, population)} if population else {})
             | variants,
-            shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
+            shadows=shadows,
             shows=[
                 span
                 for span in (asked.records, asked.population, *asked.variants.values())
@@ -340,7 +343,9 @@ def evidence_of(candidates: Candidates, job: FitJob, releases: ReleaseStore) -> 
         answers = releases(candidates.population.answers)[: len(population)]
         if len(answers) != len(population):
             raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
-    spans = [candidates.records.model_copy(update={"variant": each}) for each in range(len(queries))]
+    # only the attacker's own noise hangs on the samples: crafted ones may stand as they were
+    plain = candidates.records.model_copy(update={"crafted": ""})
+    spans = [plain.model_copy(update={"variant": each}) for each in range(len(queries))]
     asked = np.concatenate([*map(samples_of, spans), data.values[population]])
     released = _shadows(candidates, asked, releases, job, observed.shape[2])
     about_records, about_population = np.split(released, [len(asked) - len(population)], axis=1)
@@ -349,7 +354,7 @@ def evidence_of(candidates: Candidates, job: FitJob, releases: ReleaseStore) -> 
         observed=observed,
         labels=labels[records],
         shadows=about_records.reshape(len(released), *observed.shape),
-        members=_members(candidates, data),
+        members=members_of(candidates.records, data, [each.data for each in candidates.shadows]),
         population=answers,
         population_labels=labels[population],
         population_shadows=about_population,
@@ -366,20 +371,6 @@ def _of_same(data: Samples, span: Span) -> NDArray[np.int64]:
     if known.fingerprint != data.fingerprint:
         raise InvalidInput("the population is of other data than the records")
     return chosen
-
-
-def _members(candidates: Candidates, data: Samples) -> NDArray[np.bool_]:
-    """Which of the records each shadow was trained on, (K, N). Members are drawn anew from the pool of
-    ``data``, which all shadows share: to load the set for each would take longer than the attack."""
-    span, group = candidates.records, data.group[data.where(POOL)]
-    members = np.empty((len(candidates.shadows), span.stop - span.start), dtype=bool)
-    for row, shadow in zip(members, candidates.shadows, strict=True):
-        subset = shadow.data.subset
-        if subset is None or shadow.data.of_everyone() != span.data.of_everyone():
-            raise InvalidInput("a shadow was trained on a part of another pool")
-        drawn = draw_members(group, subset.share, subset.seed, rest=subset.rest)
-        row[:] = drawn[span.start : span.stop]
-    return members
 
 
 def _shadows(

@@ -88,6 +88,8 @@ class MembershipAttack(Attack):
             "it finds what probabilities below a ten-millionth tell", {"release": ("softmax", None)}
         )
     }
+    crafts: ClassVar[bool] = False
+    """Whether it asks about samples that are crafted against its shadow models, in place of the records."""
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
 

@@ -24,7 +24,7 @@ from leakrange.jobs.samples import MOST_VARIANTS
 from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["LabelVotes", "Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "rmia"]
+__all__ = ["LabelVotes", "Lira", "Rmia", "lira_offline", "lira_online", "log_reference", "normal_of", "rmia"]
 
 ENOUGH = 64
 """The number of shadows from which on each record's own variance is trusted; the paper pools it below,
@@ -119,7 +119,7 @@ def lira_online(
     as in the authors' code. Raises `InvalidInput` where no shadow, or every shadow, was trained on a record.
     """
     (mean_in, deviation_in), (mean_out, deviation_out) = (
-        _normal(shadows, chosen, variance) for chosen in (members, ~members)
+        normal_of(shadows, chosen, variance) for chosen in (members, ~members)
     )
     ratio = _log_density(observed, mean_in, deviation_in) - _log_density(observed, mean_out, deviation_out)
     return np.asarray(ratio.sum(axis=0))
@@ -136,11 +136,11 @@ def lira_offline(
     For a single query it ranks records as Λ = 1 − Pr[Z > φ], Z ~ N(μ_out, σ²_out), does, but without
     saturating at 1. Raises `InvalidInput` where every shadow was trained on a record.
     """
-    mean, deviation = _normal(shadows, ~members, variance)
+    mean, deviation = normal_of(shadows, ~members, variance)
     return np.asarray(((observed - mean) / deviation).mean(axis=0))
 
 
-def _normal(
+def normal_of(
     shadows: NDArray[np.float64], chosen: NDArray[np.bool_], variance: Variance
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and deviation (Q, N) of φ over each record's ``chosen`` shadows.
