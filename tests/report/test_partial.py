@@ -78,7 +78,7 @@ def test_an_attack_by_labels_makes_an_all_clear_of_them() -> None:
         trials = [trial("loss", "membership", defence), trial("around", "membership", defence)]
         [before] = findings_of(answers, *trials, loss="loss-threshold", around="rmia").verdicts.values()
         assert (before.word, before.why) == ("unclear", "labels")
-        for name in ("boundary", "label-votes"):
+        for name in ("boundary", "label-votes", "oslo"):
             findings = findings_of(answers, *trials, loss="loss-threshold", around=name)
             assert {verdict.word for verdict in findings.verdicts.values()} == {"none"}
             assert not any("no all-clear follows" in note for note in caveats(findings))
