@@ -48,7 +48,16 @@ def findings_of(answers: str, *trials: TrialResult, **attacks: str) -> Findings:
     endpoint: dict[str, Any] = {"card": {"answers": answers}}
     scenario = {
         "providers": {"bank": {"endpoint": endpoint}, "ours": {}},
-        "defences": {"none": [], "cut": [1], "labels": [{"round": {"decimals": 1}}, "argmax"]},
+        "defences": {
+            "none": [],
+            "cut": [1],
+            "labels": [{"round": {"decimals": 1}}, "argmax"],
+            "memguard": [{"prune": {"amount": 0.5}}, {"memguard": {"weights": [1.0], "bias": -0.9}}],
+            "hamp": ["hamp"],
+            "noisy-vote": [{"noisy-vote": {"voters": 10, "sigma": 2.0}}],
+            "top-1": [{"top-k": {"k": 1}}],
+            "top-2": [{"top-k": {"k": 2}}],
+        },
         "attacks": {label: {"kind": name} for label, name in attacks.items()},
     }
     return find(run(trials=[*trials], models=[], ledger=[], scenario=scenario))
@@ -61,7 +70,7 @@ def test_labels_alone_are_no_all_clear_of_membership() -> None:
     findings = findings_of("labels", *MEMBERSHIP)
     text = " ".join(sentences(findings))
     assert "No leak was found" not in text
-    assert "It tells labels alone, and no attack that was run is made for these" in text
+    assert "It hides how sure the model is, and no attack that was run is made for labels alone" in text
     assert {LABELS, IN_VAIN} <= set(caveats(findings))
 
 
@@ -86,6 +95,25 @@ def test_an_attack_by_labels_makes_an_all_clear_of_them() -> None:
         "all", trial("loss", "membership", "cut"), loss="loss-threshold"
     ).verdicts.values()
     assert rounded.word == "none"
+
+
+@pytest.mark.parametrize("defence", ["memguard", "hamp", "noisy-vote", "top-1"])
+def test_attacks_that_read_scores_give_no_all_clear_of_a_defence_that_hides_these(defence: str) -> None:
+    trials = [trial("loss", "membership", defence), trial("lira", "membership", defence)]
+    findings = findings_of("all", *trials, loss="loss-threshold", lira="lira")
+    [verdict] = findings.verdicts.values()
+    assert (verdict.word, verdict.why) == ("unclear", "labels")
+    by_labels = findings_of(
+        "all", *trials, trial("votes", "membership", defence), loss="loss-threshold", votes="label-votes"
+    )
+    assert {verdict.word for verdict in by_labels.verdicts.values()} == {"none"}
+
+
+def test_two_classes_still_tell_how_sure_a_model_is() -> None:
+    [verdict] = findings_of(
+        "all", trial("loss", "membership", "top-2"), loss="loss-threshold"
+    ).verdicts.values()
+    assert verdict.word == "none"
 
 
 @pytest.mark.parametrize(

@@ -286,7 +286,10 @@ def _limits(findings: Findings, subject: Subject, row: Summary, verdict: LeakVer
     if verdict.why == "no interval":
         return " Nothing says how uncertain that is: more seeds would."
     if verdict.why == "labels":
-        return " It tells labels alone, and no attack that was run is made for these: that is no all-clear."
+        return (
+            " It hides how sure the model is, and no attack that was run is made for labels alone: that is no"
+            " all-clear."
+        )
     if verdict.why == "seeds":
         values = [trial.value(metric.name) or 0.0 for trial in findings.trials(row)]
         return f" The seeds disagree: they reach {between((min(values), max(values)))}."

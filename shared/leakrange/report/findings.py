@@ -19,7 +19,7 @@ from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
 from leakrange.metrics.verdict import BOUND, LITTLE, LeakVerdict, Reached, Spread, judge, spread
 from leakrange.scenario.gains import chance, gain, reached
-from leakrange.scenario.partial import answers_in, attack_names, reads_values, tells_labels_alone
+from leakrange.scenario.partial import answers_in, attack_names, hides_confidence, reads_values
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
@@ -127,13 +127,13 @@ class Findings:
         }
 
     def _of_labels(self, subject: Subject, defence: str, verdict: LeakVerdict) -> LeakVerdict:
-        """The verdict, which is no all-clear where a provider, or its API, answers with labels alone and no
-        attack that was tried is made for these."""
+        """The verdict, which is no all-clear where a provider answers with labels alone, or a defence hides
+        how sure it is, and no attack that was tried is made for labels."""
         chains = self.results.scenario.get("defences")
-        labels_alone = self.answers.get(subject.provider) == "labels" or (
-            isinstance(chains, Mapping) and tells_labels_alone(chains.get(defence))
+        hidden = self.answers.get(subject.provider) == "labels" or (
+            isinstance(chains, Mapping) and hides_confidence(chains.get(defence))
         )
-        if verdict.word != "none" or not labels_alone:
+        if verdict.word != "none" or not hidden:
             return verdict
         names = attack_names(self.results.scenario)
         if all(reads_values(row.kind, names.get(row.attack)) for row in self.tried[subject, defence]):

@@ -8,14 +8,12 @@ from typing import Any
 
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds
-from leakrange.defences.stages import name_of
+from leakrange.defences.output import output_defences
+from leakrange.defences.stages import name_of, read_stage
 from leakrange.metrics.numbers import joined
 from leakrange.scenario.results import Varied
 
-__all__ = ["answers_in", "attack_names", "partial_answers", "reads_values", "tells_labels_alone"]
-
-LABELS = "argmax"
-"""The output defence that leaves labels alone."""
+__all__ = ["answers_in", "attack_names", "hides_confidence", "partial_answers", "reads_values"]
 
 TOLD = {
     "labels": "answers with labels alone: its release is 1 for the class that it decided on, and 0 for all"
@@ -48,9 +46,12 @@ def attack_names(scenario: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def tells_labels_alone(chain: Any) -> bool:
-    """Whether a chain of defences, as an expanded scenario writes it, leaves labels alone."""
-    return isinstance(chain, list) and LABELS in [name_of(link) for link in chain]
+def hides_confidence(chain: Any) -> bool:
+    """Whether a chain of defences, as an expanded scenario writes it, hides how sure a model is, and keeps
+    its labels: see `leakrange.defences.output.OutputDefence.hides_confidence`."""
+    links = [link for link in chain if name_of(link) in output_defences] if isinstance(chain, list) else []
+    stages = [read_stage(link, 0, output_defences, []) for link in links]
+    return any(stage is not None and stage[1].hides_confidence for stage in stages)
 
 
 def reads_values(kind: str, attack: str | None) -> bool:

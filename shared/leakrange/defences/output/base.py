@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,18 @@ class OutputDefence(Defence[P]):
     def needs_digests(self) -> bool:
         """Whether `ReleaseContext.digests` and ``sticky_key`` must be given."""
         return False
+
+    @property
+    def hides_confidence(self) -> bool:
+        """Whether it means to hide how sure the model is and keeps the decision, so that attacks which read
+        labels alone are the ones to judge it by."""
+        return False
+
+    @property
+    def price(self) -> float:
+        """The ρ ≥ 0 of one answer, if each answer that it makes of a provider's own release is ρ-zCDP (Bun
+        and Steinke 2016) for replacing one training record; infinite where it promises nothing of these."""
+        return math.inf
 
     @abstractmethod
     def apply(self, values: Values, context: ReleaseContext) -> Values:

@@ -3,6 +3,7 @@ one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,6 +69,12 @@ class Chain:
     def needs_digests(self) -> bool:
         """Whether a stage has sticky noise, which needs each sample's digest and a secret."""
         return any(stage.needs_digests for _, stage in self.stages)
+
+    @cached_property
+    def price(self) -> float:
+        """The `OutputDefence.price` of an answer: that of the first stage, since what stands before a noise
+        may widen what it has to hide, and what comes after takes nothing from its promise."""
+        return self.stages[0][1].price if self.stages else math.inf
 
     def steps(self, release: Release) -> list[tuple[OutputDefence[Any], Release]]:
         """Each stage with the kind of its input, for a first release of that kind."""

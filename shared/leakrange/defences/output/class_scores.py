@@ -22,27 +22,18 @@ from leakrange.defences.output.base import (
     Values,
     output_defences,
 )
+from leakrange.defences.stages import P
 from leakrange.metrics import softmax
 
-__all__ = ["Argmax", "Normalise", "Softmax", "Temperature"]
+__all__ = ["Argmax", "Decision", "Normalise", "Softmax", "Temperature", "one_hot"]
 
 
-@output_defences.register("argmax")
-class Argmax(OutputDefence[Nothing]):
-    """One-hot vector of the highest score, of logits as of a softmax; of equal ones the first class wins."""
+class Decision(OutputDefence[P]):
+    """The base of defences that release one class of N as a one-hot vector."""
 
-    Parameters = Nothing
-    summary = "release the decision alone, as a one-hot vector"
     consumes = CLASS_SCORES
     vectors = True
-    by_head = True
-
-    @override
-    def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """(B, N) -> (B, N) of zeros and ones."""
-        result = np.zeros_like(values)
-        np.put_along_axis(result, values.argmax(axis=1, keepdims=True), 1.0, axis=1)
-        return result
+    hides_confidence = True
 
     @override
     def makes(self, release: Release) -> Release:
@@ -54,6 +45,27 @@ class Argmax(OutputDefence[Nothing]):
         """One of N vectors."""
         bits = min(before.bits, math.log2(before.values))
         return Room(before.values, bits, 0.0, 1.0, probabilities=True, withheld=before.values - 1)
+
+
+def one_hot(scores: Values) -> Values:
+    """(B, N) -> (B, N) of zeros, and a one for the highest score; of equal ones the first class wins."""
+    result = np.zeros_like(scores)
+    np.put_along_axis(result, scores.argmax(axis=1, keepdims=True), 1.0, axis=1)
+    return result
+
+
+@output_defences.register("argmax")
+class Argmax(Decision[Nothing]):
+    """One-hot vector of the highest score, of logits as of a softmax; of equal ones the first class wins."""
+
+    Parameters = Nothing
+    summary = "release the decision alone, as a one-hot vector"
+    by_head = True
+
+    @override
+    def apply(self, values: Values, context: ReleaseContext) -> Values:
+        """(B, N) -> (B, N) of zeros and ones."""
+        return one_hot(values)
 
 
 @output_defences.register("softmax")

@@ -52,6 +52,12 @@ class TopK(OutputDefence[TopKParameters]):
     by_head = True
     shorthand = "k"
 
+    @property
+    @override
+    def hides_confidence(self) -> bool:
+        """Where one class is left, with probability 1."""
+        return self.parameters.k == 1 and self.parameters.rest == "renormalise"
+
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, N) -> (B, N), or (B, min(k, N)) for ``bare``."""
         # A stable sort of the negated values: ties go to the lower class, as argmax does.
