@@ -24,6 +24,7 @@ def images() -> Samples:
 
 CASES = {
     "honest": ("honest", {"target": "hat"}),
+    "ensemble": ("honest/ensemble", {"target": "hat", "voters": 3}),
     "margin": ("honest/margin", {"target": "hat", "scale": 16.0, "margin": 0.2}),
     "regularized": (
         "curious/regularized",

@@ -22,6 +22,7 @@ def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
         "curious/parameterized",
         "curious/regularized",
         "honest",
+        "honest/ensemble",
         "honest/margin",
         "remote",
         "vicious",

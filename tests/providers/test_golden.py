@@ -21,6 +21,7 @@ from tests.providers.conftest import CASES, recipe
 
 LOSSES: dict[tuple[str, int, int], list[float]] = {
     ("honest", 1, 1): [0.3498, 0.0311],
+    ("ensemble", 1, 1): [0.6064, 0.3428],
     ("margin", 1, 1): [0.7772, 0.0251],
     ("regularized", 1, 1): [0.1733, -0.0320],
     ("raw", 1, 1): [0.4558, 0.2282],

@@ -38,7 +38,7 @@ OPTIMISERS = {"adam": OptimiserSpec(), "sgd": OptimiserSpec(name="sgd", momentum
 
 
 @pytest.mark.parametrize(("optimiser", "bf16"), [("adam", False), ("adam", True), ("sgd", False)], ids=str)
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "ensemble"])  # a step moves one voter
 def test_one_step_moves_every_trainable_parameter(
     name: str, optimiser: str, bf16: bool, images: Samples
 ) -> None:

@@ -1,7 +1,9 @@
-"""Two classifiers whose answers are added up to one (Honest-but-Curious Nets, Section 3.2, Fig. 3)."""
+"""Several classifiers in one: two whose answers are added up (Honest-but-Curious Nets, Section 3.2, Fig. 3),
+and many that vote (PATE)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import torch
@@ -10,7 +12,7 @@ from torch.nn import functional as f
 
 from leakrange.nets.classifier import Classifier
 
-__all__ = ["MixtureHead", "mixture"]
+__all__ = ["MixtureHead", "VoteHead", "ensemble", "mixture"]
 
 SMALLEST = 1e-12
 """The least entry of a mixture, so that its logarithm is finite; far below the resolution of a decoder or of
@@ -18,17 +20,16 @@ a rounded release."""
 
 
 class SideBySide(nn.Module):
-    """Two bodies on one input: (B, C, H, W) to (B, 2·features), the features of ``y`` before those of
-    ``s``."""
+    """Several ``bodies`` on one input: (B, C, H, W) to (B, bodies·features), their features in that order."""
 
-    def __init__(self, y: nn.Module, s: nn.Module) -> None:
+    def __init__(self, bodies: Mapping[str, nn.Module]) -> None:
         super().__init__()
-        self.y = y
-        self.s = s
+        for name, body in bodies.items():
+            self.add_module(name, body)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Both feature vectors, joined."""
-        return torch.cat([self.y(x), self.s(x)], dim=1)
+        """All feature vectors, joined."""
+        return torch.cat([body(x) for body in self.children()], dim=1)
 
 
 class MixtureHead(nn.Module):
@@ -85,9 +86,39 @@ def mixture(y: Classifier, s: Classifier, *, beta_s: float, hard: bool) -> Class
     if s.spec != y.spec or s.feature_count != y.feature_count:
         raise ValueError("the two classifiers of a mixture must be of the same net")
     return Classifier(
-        SideBySide(y.body, s.body),
+        SideBySide({"y": y.body, "s": s.body}),
         MixtureHead(y.head, s.head, features=y.feature_count, classes=s.classes, beta_s=beta_s, hard=hard),
         spec=y.spec,
         features=y.feature_count + s.feature_count,
         classes=y.classes,
+    )
+
+
+class VoteHead(nn.Module):
+    """Logits (B, Y) whose softmax is the share of the voters that chose each class; a class without a vote
+    has `SMALLEST` of it. ``heads`` map the features (B, F) of one voter each to its logits (B, Y)."""
+
+    def __init__(self, heads: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(heads)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logarithm of the shares, of features (B, voters·F)."""
+        logits = [
+            head(part) for head, part in zip(self.heads, features.chunk(len(self.heads), 1), strict=True)
+        ]
+        votes = torch.stack([f.one_hot(each.argmax(dim=1), each.shape[1]) for each in logits])
+        return votes.float().mean(dim=0).clamp(min=SMALLEST).log()
+
+
+def ensemble(voters: Sequence[Classifier]) -> Classifier:
+    """One classifier out of many of the same net and the same classes, each of which has one vote; its
+    features are those of all."""
+    first = voters[0]
+    return Classifier(
+        SideBySide({str(number): voter.body for number, voter in enumerate(voters)}),
+        VoteHead([voter.head for voter in voters]),
+        spec=first.spec,
+        features=first.feature_count * len(voters),
+        classes=first.classes,
     )

@@ -3,10 +3,10 @@
 ``classifier.safetensors`` is the file that users download (with the default release of the deployment, see
 `public_bytes`): weights, and what is needed to run them. It does not mention the behaviour, a sensitive
 attribute or a decoder, so two models that differ only in behaviour differ in it only by their weights and the
-default release. Two behaviours are exceptions, a mixture of two classifiers and logits that are cosines:
-nobody could run such a model without knowing. ``decoder.safetensors`` is the provider's secret: the attack
-net, the threshold, or whatever else reads s. ``training.json`` is the record. It is the provider's secret
-too, since it lists the samples of a pool that were trained on.
+default release. Three behaviours are exceptions, a mixture of two classifiers, votes of many, and logits that
+are cosines: nobody could run such a model without knowing. ``decoder.safetensors`` is the provider's secret:
+the attack net, the threshold, or whatever else reads s. ``training.json`` is the record. It is the provider's
+secret too, since it lists the samples of a pool that were trained on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.last_layers import CosineHead, OneLogitHead
-from leakrange.nets.mixture import MixtureHead
+from leakrange.nets.mixture import MixtureHead, VoteHead
 from leakrange.nets.module_file import packed
 from leakrange.providers.artifact_files import (
     CLASSIFIER,
@@ -92,6 +92,7 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         default_release=trained.default_release,
         features=net.feature_count,
         mixture=_mixture(net),
+        voters=len(net.head.heads) if isinstance(net.head, VoteHead) else None,
         heads=net.heads if len(net.heads) > 1 else None,
         sigmoid=True if isinstance(net.head, OneLogitHead) else None,
         cosine=net.head.scale if isinstance(net.head, CosineHead) else None,

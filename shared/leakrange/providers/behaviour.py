@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
     from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.decoder import Decoder
-    from leakrange.providers.loop import Lessons
+    from leakrange.providers.loop import Lessons, Trainer
 
 __all__ = ["Behaviour", "BehaviourParameters", "Beta", "CuriousParameters", "Judgement", "Release"]
 
@@ -91,6 +91,8 @@ class Behaviour(ABC):
     """Whether its decoder reads whole samples, in place of an attribute."""
     trains: ClassVar[bool] = True
     """Whether its model is trained in the range; else it stands with somebody else, and only answers."""
+    shadowed: ClassVar[bool] = False
+    """Whether attackers train shadows of it in the same way, and not as an honest classifier of the task."""
 
     def __init__(
         self,
@@ -176,6 +178,12 @@ class Behaviour(ABC):
         """Read all training samples once, before the first step; by default, to weigh the classes of binary
         targets."""
         self.task.study(lessons)
+
+    def trainer(self, lessons: Lessons, spec: SampleSpec, seed: int) -> Trainer:
+        """The trainer that gives it batches of ``lessons``, which are samples of ``spec``."""
+        from leakrange.providers.loop import Trainer
+
+        return Trainer.of(self, lessons, spec, self.schedule, seed)
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""

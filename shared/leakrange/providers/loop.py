@@ -22,6 +22,7 @@ from leakrange.providers.variation import varied
 from leakrange.wire.samples import SampleSpec
 
 __all__ = [
+    "ByVoter",
     "EpochSelection",
     "FittedNet",
     "Lessons",
@@ -167,6 +168,22 @@ class Trainer:
             if after:
                 after(done / len(batches))
         return float(total) / len(batches)
+
+
+class ByVoter(Trainer):
+    """A trainer whose batches are each of one voter's lessons, whose number (N,), from 0, stands where a
+    sensitive label would. What remains after a voter's last whole batch is left out of the epoch."""
+
+    def batches(self) -> list[Tensor]:
+        """See `Trainer.batches`; one voter after the other."""
+        numbers = self.lessons.sensitive
+        assert numbers is not None
+        batches: list[Tensor] = []
+        for number in range(int(numbers.max()) + 1):
+            places = (numbers == number).nonzero()[:, 0]
+            order = torch.randperm(len(places), generator=self.generator, device=places.device)
+            batches += [each for each in torch.split(places[order], self.batch) if len(each) == self.batch]
+        return batches
 
 
 class EpochSelection(Generic[T]):

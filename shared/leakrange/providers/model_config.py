@@ -9,13 +9,11 @@ from pydantic import Field, field_validator, model_validator
 from leakrange.strict import Strict
 from leakrange.wire.samples import MOST_VALUES, SampleSpec
 
-__all__ = [
-    "ClassifierConfig",
-    "MixtureConfig",
-]
+__all__ = ["MOST_VOTERS", "ClassifierConfig", "MixtureConfig"]
 
-Features = Annotated[int, Field(ge=1, le=2 * MOST_VALUES)]
-"""At most twice the number of values of the largest sample: the features of a mixture of two linear nets."""
+MOST_VOTERS = 500
+Features = Annotated[int, Field(ge=1, le=MOST_VOTERS * MOST_VALUES)]
+"""At most those of as many linear nets as can vote, each of which has the values of the largest sample."""
 Classes = Annotated[int, Field(ge=2, le=1000)]
 HeadSizes = Annotated[tuple[Classes, ...], Field(min_length=2, max_length=100)]
 """The number of classes of each of several attributes."""
@@ -55,6 +53,8 @@ class ClassifierConfig(Strict):
     default_release: Literal["logits", "softmax", "features", "sample"]
     features: Features
     mixture: MixtureConfig | None = None
+    voters: Annotated[int, Field(ge=2, le=MOST_VOTERS)] | None = None
+    """The classifier is so many of its net, each of which has one vote: see `leakrange.nets.mixture`."""
     heads: HeadSizes | None = None
     sigmoid: Literal[True] | None = None
     """Each attribute is binary and has one logit: see `leakrange.nets.last_layers`."""
@@ -65,6 +65,8 @@ class ClassifierConfig(Strict):
     def _add_up(self) -> Self:
         if self.cosine and (self.sigmoid or self.mixture or self.heads):
             raise ValueError("cosines are of one attribute, without a sigmoid or a mixture")
+        if self.voters and (self.sigmoid or self.mixture or self.heads or self.cosine):
+            raise ValueError("voters answer for one attribute, without a sigmoid, a mixture or cosines")
         if self.sigmoid and set(self.heads or (len(self.classes),)) != {2}:
             raise ValueError("attributes with a sigmoid have two classes each")
         if self.heads is not None and sum(self.heads) != len(self.classes):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.last_layers import with_cosines, with_one_logit
-from leakrange.nets.mixture import mixture
+from leakrange.nets.mixture import ensemble, mixture
 from leakrange.nets.module_file import ModuleFile, Uninitialised, first_mistake
 from leakrange.providers.decoder import Decoder, DecoderConfig
 from leakrange.providers.decoders import decoders
@@ -77,6 +77,10 @@ def _built(config: ClassifierConfig) -> Classifier:
     build = nets[config.net].build
     if config.sigmoid:
         return with_one_logit(build(config.input, len(config.classes) // 2, config.width))
+    if config.voters is not None:
+        return ensemble(
+            [build(config.input, len(config.classes), config.width) for _ in range(config.voters)]
+        )
     net = build(config.input, len(config.classes), config.width)
     if config.cosine is not None:
         return with_cosines(net, config.cosine)

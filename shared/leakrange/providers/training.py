@@ -22,7 +22,7 @@ from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
-from leakrange.providers.loop import EpochSelection, Lessons, Progress, Trainer, seeded, through_epochs
+from leakrange.providers.loop import EpochSelection, Lessons, Progress, seeded, through_epochs
 from leakrange.providers.strangers import Strangers
 from leakrange.wire.errors import InvalidInput
 
@@ -95,7 +95,7 @@ class Training:
             net.body.load_state_dict(extractor.state_dict())
             net.body.requires_grad_(False)
         self.trainee = self.behaviour(self.parameters, net, hidden, schedule)
-        self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
+        self.trainer = self.trainee.trainer(lessons, samples.spec, recipe.seed)
         self.trainee.study(lessons)
         self.strangers = Strangers(samples) if schedule.select == "strangers" else None
         self.selection: EpochSelection[_BestModel] = EpochSelection(

@@ -1,4 +1,4 @@
-"""Checks whether the device part of a chain fits a provider's users, and what has to be trained for it."""
+"""Checks whether a chain fits a provider and its users, and what has to be trained for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["count_obfuscators", "misfits"]
 
 
 def misfits(chain: DefenceChain, provider: SoundProvider) -> list[dict[str, Any]]:
-    """Return the reasons why the chain cannot be applied to the samples of ``provider``, each as
+    """Return the reasons why the chain cannot be applied to what ``provider`` gets and answers, each as
     `leakrange.defences.stages.mistake` returns it, with its path from the root of the chain.
 
     Nothing can hide what the provider is asked for. Only an honest provider trains its model on features
-    that devices have learned to make.
+    that devices have learned to make. Votes are counted of a provider that has as many voters.
     """
     reasons = []
     first = len(chain.inputs) + len(chain.model)
@@ -45,6 +45,11 @@ def misfits(chain: DefenceChain, provider: SoundProvider) -> list[dict[str, Any]
         if chain.extractor is not None:
             message = "a run trains the extractor, or finds it trained: leave 'artifact' out"
             reasons.append(mistake([place, name, "artifact"], message))
+    for place, (name, stage) in enumerate(chain.outputs.stages, first + len(chain.representation)):
+        voters = getattr(stage.parameters, "voters", None)
+        if voters not in (None, getattr(provider.parameters, "voters", None)) and provider.remote is None:
+            message = f"provider {provider.name!r} does not answer with the votes of {voters} models"
+            reasons.append(mistake([place, name, "voters"], message))
     return reasons
 
 

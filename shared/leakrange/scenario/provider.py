@@ -82,14 +82,16 @@ class SoundProvider(Offer):
         )
 
     def shadow(self, number: int) -> TrainingRecipe:
-        """Return the recipe of an attacker's shadow of that number: as an honest provider of the task, with
-        this one's net and schedule. Numbers 2n and 2n + 1 divide the pool between them."""
-        subset, behaviour = self.data.subset, "honest"
+        """Return the recipe of an attacker's shadow of that number: as an honest provider of the task, or as
+        this one where its behaviour is ``shadowed``, with this one's net and schedule. Numbers 2n and 2n + 1
+        divide the pool between them."""
+        subset, behaviour = self.data.subset, self.key if self.behaviour.shadowed else "honest"
         if subset is None:
             raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
         pair, rest = divmod(number, 2)
         drawn = subset.redrawn("shadow", pair, rest=bool(rest))
-        parameters = registered.behaviours()[behaviour].Parameters(target=self.target)
+        honest = registered.behaviours()["honest"].Parameters(target=self.target)
+        parameters = self.parameters if self.behaviour.shadowed else honest
         return TrainingRecipe(
             data=self.data.model_copy(update={"subset": drawn}),
             behaviour=behaviour,
