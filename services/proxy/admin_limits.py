@@ -29,7 +29,8 @@ async def get_limit(name: Name, store: LimitTable) -> LimitUse:
     limit = (await store.all()).get(name)
     if limit is None:
         raise NotFound(f"there is no limit {name!r}")
-    return LimitUse.model_validate({"name": name, **limit.spec(), "used": await store.used(name)})
+    used = await store.used(name)
+    return LimitUse.model_validate({"name": name, **limit.spec(), "used": used, "spent": limit.spent(used)})
 
 
 @router.put("/{name}")

@@ -80,16 +80,17 @@ class Budgeting:
                 limits = snapshot.limits_of(key)
                 if release is not None and (reason := chain.refuse(release)):
                     raise Forbidden(f"the policy of this request releases no {release}: {reason}")
+                bounds = NO_BOUNDS
+                if limits:
+                    sketched: Sequence[str] = ()
+                    if any(limit.sketched for _, limit in limits):
+                        sketched = await self._sketches(request, content, base)
+                    ask = Ask(key.id, request.model, request.endpoint, samples, sketched, chain.price)
+                    bounds = Bounds.of(limits, ask)
             except (UnknownModel, Forbidden):
                 if await configuration.refresh() is snapshot:
                     raise
                 continue  # the refusal came from an old configuration
-            bounds = NO_BOUNDS
-            if limits:
-                sketched: Sequence[str] = ()
-                if any(limit.sketched for _, limit in limits):
-                    sketched = await self._sketches(request, content, base)
-                bounds = Bounds.of(limits, Ask(key.id, request.model, request.endpoint, samples, sketched))
             try:
                 if request.idempotency is None and key.leased and not limits:
                     charge = await self._ledger.charge_leased(key.id, snapshot.version, samples)
@@ -115,6 +116,8 @@ class Budgeting:
                 await configuration.refresh()
             except BudgetExhausted as error:
                 self._metrics.count("refused", policy, error.extra["asked"])
+                refused_by = error.extra.get("limit")
+                error.detail += "".join(limit.explanation for name, limit in limits if name == refused_by)
                 raise
 
     async def _sketches(self, request: DataRequest, content: Query | UploadBody, base: Base) -> Sequence[str]:

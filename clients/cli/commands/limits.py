@@ -97,7 +97,9 @@ def _named(kind: LimitKind) -> str:
 
 def _details(limit: LimitUse) -> Mapping[str, Any]:
     used = ", ".join(f"{whose or 'all'}: {count:,}" for whose, count in limit.used.items())
-    return {"limit": limit.name, "kind": limit.kind, "parameters": _parameters(limit), "used": used or "0"}
+    spent = ", ".join(f"{whose}: {epsilon:.3g}" for whose, epsilon in limit.spent.items())
+    details = {"limit": limit.name, "kind": limit.kind, "parameters": _parameters(limit), "used": used or "0"}
+    return details | ({"epsilon spent": spent} if spent else {})
 
 
 _FRAME = Administered("limit", "limits", lambda place, name: place.limits.get(name), _details, _details)

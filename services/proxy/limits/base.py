@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -29,6 +30,8 @@ class Ask:
     samples: int
     sketches: Sequence[str] = ()
     """Sketches of its samples, where a limit is ``sketched``."""
+    price: float = math.inf
+    """The privacy loss of an answer under its policy: see `leakrange.defences.output.Chain.price`."""
 
 
 class Limit(Strict):
@@ -47,7 +50,9 @@ class Limit(Strict):
     sketched: ClassVar[bool] = False
     """Whether it needs sketches of the samples."""
     transforms: ClassVar[bool] = False
-    """Whether `defend` changes the release."""
+    """Whether `defend` changes the release, or the limit bounds what no model's file may tell beside it."""
+    explanation: ClassVar[str] = ""
+    """What a refusal says of the limit beside its name."""
 
     def concerns(self, ask: Ask) -> bool:  # noqa: ARG002 - subclasses may need it
         """Whether it bounds such requests at all."""
@@ -67,6 +72,10 @@ class Limit(Strict):
         """The policy of a request of so many ``samples``, where the script's ``take`` returned a
         ``number``."""
         return chain
+
+    def spent(self, used: Mapping[str, int]) -> dict[str, float]:  # noqa: ARG002 - likewise
+        """The ε that each account has spent which ``used`` so many units, where the limit counts ε."""
+        return {}
 
     def spec(self) -> dict[str, Any]:
         """The canonical form, which `read_limit` reads."""

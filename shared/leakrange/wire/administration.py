@@ -309,6 +309,8 @@ class LimitUse(NamedLimit):
     used: dict[str, int]
     """Samples, or units where these are weighted, by what they are counted for: a key, a key and a model, or
     all. A window's are as of the last request."""
+    spent: dict[str, float] = {}
+    """The privacy loss (ε) of each account, under a limit that counts it; its units are billionths of ρ."""
 
 
 class LimitKind(BaseModel):
