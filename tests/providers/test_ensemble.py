@@ -14,10 +14,12 @@ from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
+from leakrange.providers.model_file import load_classifier
 from leakrange.providers.training import TrainedModel, Training, train
-from leakrange.wire.errors import InvalidInput
-from tests.providers.conftest import CASES, recipe
+from leakrange.wire.errors import InvalidArtifact, InvalidInput
+from tests.providers.conftest import recipe
 from tests.providers.pictures import patches
+from tests.providers.test_artifact import with_config
 
 
 def asked(epochs: int = 2, voters: int = 3, **schedule: object) -> TrainingRecipe:
@@ -104,4 +106,22 @@ def test_a_voter_needs_a_batch_of_its_own(few: Samples) -> None:
 def test_no_choice_of_an_epoch_looks_at_all_voters(few: Samples) -> None:
     with pytest.raises(InvalidInput, match="keeps its last epoch"):
         train(asked(select="strangers"), few)
-    assert CASES["ensemble"][1]["voters"] == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "mistake"),
+    [
+        ({"voters": 2}, "features"),
+        ({"voters": 1}, "voters"),
+        ({"voters": 501}, "voters"),
+        ({"cosine": 2.0}, "voters answer for one attribute"),
+        ({"mixture": {"classes": 2, "beta_s": 0.2, "hard": False}}, "voters answer for one attribute"),
+    ],
+    ids=str,
+)
+def test_a_file_that_says_otherwise_is_refused(
+    changes: dict[str, object], mistake: str, trained: dict[str, TrainedModel]
+) -> None:
+    content = with_config(artifact.classifier_bytes(trained["ensemble"]), **changes)
+    with pytest.raises(InvalidArtifact, match=mistake):
+        load_classifier(content)

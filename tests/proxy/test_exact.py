@@ -42,6 +42,4 @@ async def test_the_ledger_equals_what_was_answered(
 
 def test_every_kind_of_limit_is_a_case() -> None:
     named = {case.limit(10)["kind"] for case in CASES if case.limit is not None}
-    assert named == set(limit_kinds) - {
-        "epsilon"
-    }  # by the script of "weighted"; of votes alone
+    assert named == set(limit_kinds) - {"epsilon"}  # by the script of "weighted"; of votes alone
