@@ -37,14 +37,13 @@ class MemGuardParameters(Parameters):
 
 @output_defences.register("memguard")
 class MemGuard(OutputDefence[MemGuardParameters]):
-    """Move each answer to where the defender's classifier says 1/2, as far as ``distortion`` allows, and keep
-    its label.
+    """Move each answer towards one of the same label at which the defender's classifier says 1/2, as far as
+    ``distortion`` allows: there all other classes are equal. Where none exists, answers stay as they are.
 
-    A simple form of MemGuard: the classifier is a logistic regression, and no neural net; in place of a
-    descent on logits the answer moves on the line to the flattest, or the surest, answer of the same label,
-    where the place is a quotient (the classifier is linear there, since the order of classes stays), so the
-    move is not the least one; and in place of a coin, which keeps the expected distortion, each answer moves
-    within the bound. So a repeat gets the same answer. What a label tells of membership it does not hide.
+    A simple form of MemGuard. The classifier is a logistic regression, and no neural net. The place is solved
+    for (the classifier is linear there), and not sought by a descent on logits from each answer, so that the
+    move is not the least one. In place of a coin that keeps the expected distortion, each answer moves within
+    the bound, so that a repeat gets the same answer. What a label tells of membership it does not hide.
     """
 
     Parameters = MemGuardParameters
@@ -59,26 +58,23 @@ class MemGuard(OutputDefence[MemGuardParameters]):
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, N) -> (B, N). Weights beyond N, and classes beyond the weights, do not count."""
-        rows, classes = np.arange(len(values)), values.shape[1]
-        label = values.argmax(axis=1)
-        flat = np.full_like(values, (1.0 - LEAD) / classes)
-        flat[rows, label] += LEAD
-        sure = np.zeros_like(values)
-        sure[rows, label] = 1.0
-        own = self._says_member(values)
-        result, best = values, np.full(len(values), np.inf)
-        for end in (flat, sure):
-            there, far = self._says_member(end), np.abs(end - values).sum(axis=1)
-            across = own * there < 0.0
-            share = np.where(across, own / np.where(across, own - there, 1.0), 0.0)
-            length = np.where(across, share * far, np.inf)
-            share = np.minimum(share, self.parameters.distortion / np.maximum(far, 1e-12))
-            nearer = (length < best)[:, np.newaxis]
-            result = np.where(nearer, values + share[:, np.newaxis] * (end - values), result)
-            best = np.minimum(best, length)
+        classes, label = values.shape[1], values.argmax(axis=1, keepdims=True)
+        flattest = (1.0 - LEAD) / classes + LEAD
+        lead = np.array([flattest, 1.0])
+        ends = np.repeat((1.0 - lead[:, np.newaxis]) / max(classes - 1, 1), classes, axis=1)
+        ends[:, 0] = lead
+        flat, sure = self._says_member(ends)
+        if flat * sure >= 0.0:
+            return values
+        undecided = ends[0] + flat / (flat - sure) * (ends[1] - ends[0])
+        goal = np.full_like(values, undecided[-1])
+        np.put_along_axis(goal, label, undecided[0], axis=1)
+        length = np.abs(goal - values).sum(axis=1, keepdims=True)
+        share = np.minimum(1.0, self.parameters.distortion / np.maximum(length, 1e-12))
+        result = values + share * (goal - values)
         # A tie may come of rounding: such an answer stays as it was.
-        same = result.astype(np.float32).argmax(axis=1) == label
-        return np.where(same[:, np.newaxis], result, values)
+        same = result.astype(np.float32).argmax(axis=1, keepdims=True) == label
+        return np.where(same, result, values)
 
     def _says_member(self, values: Values) -> Values:
         """The classifier's log-odds (B,): above 0 it takes a sample for a member."""
