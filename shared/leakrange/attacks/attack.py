@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -16,9 +16,21 @@ from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Attack", "AttributeAttack", "Evidence", "Inference", "Pairs", "ReconstructionAttack"]
+__all__ = [
+    "Ask",
+    "Attack",
+    "AttributeAttack",
+    "Evidence",
+    "Inference",
+    "Pairs",
+    "ReconstructionAttack",
+    "Walk",
+    "WalkingAttack",
+]
 
 Knowledge = Literal["unaware", "aware", "averaging"]
+Ask = Callable[[NDArray[Any]], NDArray[np.float32]]
+"""Asks a model for its answers (B, Y) about samples (B, *shape)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,19 @@ class Pairs:
     observed: NDArray[np.float32]
     spec: SampleSpec
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The input of an attack that chooses what it asks: ``samples`` (N, *shape) of ``spec``, their classes
+    ``labels`` (N,) where the attacker knows them, and how many ``queries`` it has, about each or in all."""
+
+    samples: NDArray[Any]
+    labels: NDArray[np.int64] | None
+    spec: SampleSpec
+    release: str
+    queries: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -109,6 +134,15 @@ class Attack(ABC):
 
     def __init__(self, parameters: Any = None) -> None:
         self.parameters: Any = self.Parameters() if parameters is None else parameters
+
+
+class WalkingAttack(Attack):
+    """An attack that chooses what it asks by earlier answers."""
+
+    @abstractmethod
+    def walk(self, start: Walk, ask: Ask) -> dict[str, NDArray[Any]]:
+        """Arrays by name, among them how often each sample was ``asked`` about (N,). The same answers lead to
+        the same questions. Raises whatever ``ask`` raises, and `InvalidInput` for what it cannot use."""
 
 
 class ReconstructionAttack(Attack):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from leakrange.jobs.steps.walk import WALK, Walked, WalkJob, WalkOrder
+from leakrange.jobs.steps.walk import WALK, WalkJob, WalkOrder, Walks
 from leakrange.scenario.plan import PlannedPolicy
 from leakrange.scenario.stored_trial import StoredTrial
 from leakrange.services.controller.engine.engine import Ended, Engine, Work, hows, purpose_of
@@ -22,8 +22,8 @@ __all__ = ["walked"]
 @hows.register(WALK.name)
 async def walked(
     engine: Engine, trial: StoredTrial, policy: PlannedPolicy, parameters: Mapping[str, Any]
-) -> Walked:
-    """The distances of a trial's records, chunk by chunk."""
+) -> Walks:
+    """What the attack of a trial learnt, chunk by chunk."""
     order, model, parties = WalkOrder.model_validate(parameters), trial.model, engine.parties
     await served(engine, model)
     trial_id = trial.planned.result.id
@@ -49,6 +49,8 @@ async def walked(
             endpoint=model.endpoint,
             span=span,
             target=order.target,
+            attack=order.attack,
+            parameters=order.parameters,
             queries=order.queries,
             seed=trial.seed,
         )
@@ -57,8 +59,8 @@ async def walked(
     works = [_work(engine, job, trial_id, purpose) for job in jobs]
     await engine.expect(works)
     await in_turn((partial(engine.carry_out, work) for work in works), engine.probes)
-    files = [WALK.file(job.identity()) for job in jobs]
-    return Walked.joined([get_arrays(parties.releases, file) for file in files])
+    identities = [job.identity() for job in jobs]
+    return Walks(identities, [get_arrays(parties.releases, WALK.file(each)) for each in identities])
 
 
 def _work(engine: Engine, job: WalkJob, trial: str, purpose: Purpose) -> Work[None]:

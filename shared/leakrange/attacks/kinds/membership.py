@@ -29,7 +29,7 @@ from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
-from leakrange.jobs.steps.walk import WALK, Walked, WalkOrder
+from leakrange.jobs.steps.walk import WALK, WalkOrder, Walks
 from leakrange.metrics import Estimate, Membership, Ranking, measured
 from leakrange.metrics.controls import BesideBlind
 from leakrange.metrics.views import viewed
@@ -224,8 +224,9 @@ class MembershipKind(Kind):
         members = trial.members(asked.records.stop)
         blind = blindly(trial, members, np.arange(len(members)))
         if trial.needs.steps:
-            walked: Walked = trial.taken(WALKS)
-            scores, group, spent = walked.scores, blind.group, int(walked.asked.sum())
+            walks: Walks = trial.taken(WALKS)
+            scores, group = BoundaryDistance.scores(walks.joined("distances")), blind.group
+            spent = int(walks.joined("asked").sum())
         else:
             arrays = trial.fitted().arrays
             scores, group = arrays["scores"], arrays.get("group")

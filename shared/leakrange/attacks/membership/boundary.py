@@ -3,7 +3,6 @@ et al. 2020), for many records in step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,15 +10,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.attack import Ask, Knowledge, Walk, WalkingAttack
 from leakrange.jobs.steps.walk import MOST_QUERIES
 from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["AskLabels", "BoundaryDistance", "BoundaryWalk"]
-
-AskLabels = Callable[[NDArray[Any]], NDArray[np.integer]]
-"""Asks a model for the classes (B,) of samples (B, *shape)."""
+__all__ = ["BoundaryDistance", "BoundaryWalk"]
 
 Places = NDArray[np.intp]
 Points = NDArray[np.float64]
@@ -43,7 +39,7 @@ class BoundaryParameters(Strict):
 
 
 @attacks.register("boundary")
-class BoundaryDistance(Attack):
+class BoundaryDistance(WalkingAttack):
     """Members lie farther from the border of their class. A worker of the fleet walks to the border by labels
     alone, so nothing is fitted; the score is the distance."""
 
@@ -61,6 +57,18 @@ class BoundaryDistance(Attack):
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
     Parameters: ClassVar[type[BaseModel]] = BoundaryParameters
 
+    def walk(self, start: Walk, ask: Ask) -> dict[str, NDArray[Any]]:
+        """The ``distances`` (N,), infinite where no border was found."""
+        assert start.labels is not None  # the kind grants them
+        walk = BoundaryWalk(start.samples, start.labels, start.spec, ask, start.queries, start.seed)
+        return {"distances": walk.distances(), "asked": walk.asked}
+
+    @staticmethod
+    def scores(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the distances (N,), with more than the greatest finite one in place of infinite ones."""
+        finite = distances[np.isfinite(distances)]
+        return np.asarray(np.minimum(distances, finite.max(initial=0.0) + 1.0))
+
 
 class BoundaryWalk:
     """The walks from N ``samples`` (N, *shape) of ``spec``, of true classes ``labels`` (N,), each with at
@@ -75,7 +83,7 @@ class BoundaryWalk:
         samples: NDArray[Any],
         labels: NDArray[np.integer],
         spec: SampleSpec,
-        ask: AskLabels,
+        ask: Ask,
         queries: int,
         seed: int,
     ) -> None:
@@ -118,7 +126,7 @@ class BoundaryWalk:
     def _classes(self, points: Points, places: Places) -> NDArray[np.integer]:
         np.add.at(self.asked, places, 1)
         values = (points * self._scale).reshape(len(points), *self._spec.shape)
-        return self._ask(self._spec.nearest(values))
+        return np.asarray(self._ask(self._spec.nearest(values)).argmax(axis=1))
 
     def _wrong(self, points: Points, places: Places) -> NDArray[np.bool_]:
         """Which points (B, D) have another class than the records at ``places`` (B,)."""
