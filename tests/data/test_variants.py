@@ -52,3 +52,31 @@ def test_noise_has_the_size_that_a_net_sees_whatever_the_unit() -> None:
     for number, deviation in enumerate((0.1, 0.4, 0.2, 0.8, 0.1), start=1):
         noisy = encodings["vector"].variant(np.zeros(2000), spec, number, np.random.default_rng(number))
         assert np.std(noisy / 50.0) == pytest.approx(deviation, rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "width"), [("digits", 16), ("synthtable", None)])
+def test_what_is_drawn_is_of_nobody_and_the_same_in_each_span(name: str, width: int | None) -> None:
+    data = DataSpec(name=name, seed=4)
+    drawn = [
+        samples_of(Span(data=each, split="drawn", start=start, stop=20))
+        for each, start in ((data, 0), (data, 13), (data.model_copy(update={"seed": 5}), 0))
+    ]
+    people = samples_of(span(name, 0))
+    np.testing.assert_array_equal(drawn[1], drawn[0][13:])
+    assert (drawn[0].shape[1:], drawn[0].dtype) == (people.shape[1:], people.dtype)
+    assert not (drawn[0][:, None] == drawn[2][None]).all(axis=tuple(range(2, people.ndim + 1))).any()
+    assert width is None or drawn[0].shape[1:] == (width, width, 1)
+
+
+def test_drawn_samples_are_noise_as_a_net_gets_it_some_rough_and_some_smooth() -> None:
+    spec = SampleSpec(encoding="vector", shape=(3000,), dtype="float32", scale=50.0, offset=3.0)
+    vector = encodings["vector"].drawn(spec, np.random.default_rng(2))
+    assert (vector / 50.0 + 3.0).mean() == pytest.approx(0.0, abs=0.1)
+    assert np.std(vector / 50.0) == pytest.approx(1.0, rel=0.05)
+    draw, pictures = np.random.default_rng(3), SampleSpec.picture(24, 20, 3)
+    steps = [
+        np.abs(np.diff(encodings["picture"].drawn(pictures, draw).astype(float), axis=0)).mean()
+        for _ in range(40)
+    ]
+    assert min(steps) < 30
+    assert max(steps) > 80

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data import POOL, Samples, load
+from leakrange.data import POOL, Samples, datasets, load
 from leakrange.data.splits import draw_members
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
@@ -37,8 +37,12 @@ def span_of(span: Span) -> tuple[Samples, NDArray[np.int64]]:
 
 def samples_of(span: Span, crafted: Crafted | None = None) -> NDArray[Any]:
     """The samples (B, *shape) that a span names, in its variant, or the ``crafted`` ones in their place. Each
-    variant of a sample is the same in every span. Raises `InvalidInput` as `span_of` does, and for crafted
-    samples where there are none to read."""
+    variant of a sample is the same in every span, and so is each that is drawn, for which no data set is
+    loaded. Raises `InvalidInput` as `span_of` does, and for crafted samples where there are none to read."""
+    if span.split == "drawn":
+        spec = datasets[span.data.name].sample(span.data)
+        seeds = ([span.data.seed, place] for place in range(span.start, span.stop))
+        return np.stack([encodings[spec.encoding].drawn(spec, np.random.default_rng(each)) for each in seeds])
     data, chosen = span_of(span)
     if span.crafted:
         if crafted is None:

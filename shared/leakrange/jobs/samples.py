@@ -27,11 +27,13 @@ Split = Literal[
     "photographs",
     "enrolled",
     "held",
+    "drawn",
 ]
 
 
 class Span(BaseModel):
-    """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set.
+    """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set. Those of the split
+    "drawn" are of nobody: see `leakrange.wire.samples.Encoding.drawn`.
 
     ``variant`` 0 is the samples themselves. Each greater number is one way of changing every sample a little:
     see `leakrange.wire.samples.Encoding.variant`. ``crafted`` is the identity of a `CraftJob`, whose result

@@ -110,6 +110,20 @@ class Encoding(ABC):
         noise = draw.normal(scale=NOISE[(number - 1) % len(NOISE)], size=sample.shape)
         return spec.nearest(sample + noise * np.asarray(spec.scale))
 
+    @classmethod
+    def drawn(cls, spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
+        """Draw a sample (*shape) of which nothing is known but its ``spec``: normal noise as a net gets it.
+        Along its sides amplitudes fall with the frequency f by f^-k, where each sample has a k from 0 to 2:
+        so some are rough, and some smooth as photographs are."""
+        noise = draw.normal(size=spec.shape)
+        if axes := range(len(spec.sides)):
+            frequencies = np.meshgrid(*(np.fft.fftfreq(side) for side in spec.sides), indexing="ij")
+            lengths = np.maximum(np.linalg.norm(frequencies, axis=0), 1 / max(spec.sides))[..., None]
+            spectrum = np.fft.fftn(noise, axes=axes) * lengths ** -draw.uniform(0, 2)
+            noise = np.fft.ifftn(spectrum, axes=axes).real
+            noise = noise / noise.std()
+        return spec.nearest((noise - np.asarray(spec.offset)) * np.asarray(spec.scale))
+
 
 encodings: Registry[type[Encoding]] = Registry("encoding", "leakrange.wire.encodings")
 
