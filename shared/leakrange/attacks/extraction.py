@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Attack, Knowledge, Pairs
+from leakrange.attacks.attack import Ask, Knowledge, Pairs, Walk, WalkingAttack
 from leakrange.attacks.learning import check_releases, flat
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import Schedule
 from leakrange.metrics.entropy import softmax
 from leakrange.strict import Strict
+from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Extraction", "log_odds_by_algebra"]
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["CHOICES", "CopyParameters", "Extraction", "copied_net", "log_odds_by_algebra"]
 
 FEWEST = 50
 HELD = 5
 """One answer in so many is held out, to choose between copies."""
 LEAST = 1e-30
 """Probabilities are held above this where their logarithm is taken."""
+ROUNDS = 5
 
 
-class ExtractionParameters(Strict):
-    """The most of the attacker's own records that it asks about, how often an averaging attacker repeats a
-    query, and the copy: its net and training. The net is one for samples of that encoding unless it is
-    named."""
+class CopyParameters(Strict):
+    """How often an averaging attacker repeats a query, and the copy: its net and training. The net is one for
+    samples of that encoding unless it is named."""
 
-    auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 5000
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
     net: NetChoice = NetChoice()
     epochs: Annotated[int, Field(ge=1, le=1000)] = 30
@@ -39,32 +44,64 @@ class ExtractionParameters(Strict):
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
 
 
+Queries = Literal["natural", "public", "drawn", "uncertainty", "k-centre"]
+
+
+class ExtractionParameters(CopyParameters):
+    """The most samples that it asks about, and where these ``queries`` come from: "natural" are records of
+    the attacker's own, and "public" the training samples of another data set, of the name ``public``. "drawn"
+    are random. By "uncertainty" or "k-centre" it chooses from its own records, in so many ``rounds``."""
+
+    auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 5000
+    queries: Annotated[Queries, Field(exclude_if=lambda queries: queries == "natural")] = "natural"
+    public: Annotated[str | None, Field(exclude_if=operator.not_)] = None
+    rounds: Annotated[int, Field(ge=2, le=50, exclude_if=lambda rounds: rounds == ROUNDS)] = ROUNDS
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses what it asks by earlier answers."""
+        return self.queries in CHOICES
+
+    @model_validator(mode="after")
+    def _named_where_public(self) -> Self:
+        if (self.queries == "public") != (self.public is not None):
+            raise ValueError("'public' names the data set of queries that are public: give both or neither")
+        return self
+
+
 @attacks.register("extraction")
-class Extraction(Attack):
+class Extraction(WalkingAttack):
     """Two copies are made from answers about records of the attacker's own: a net that learns the answers,
     and a linear model by algebra, which is exact where the original is linear. The one that agrees more with
     answers that neither has seen is kept."""
 
     name: ClassVar[str] = "extraction"
     summary: ClassVar[str] = "copies the model from its answers: by a net, or by algebra where it is linear"
-    paper: ClassVar[str] = "Tramèr et al. 2016; Orekondy et al. 2019"
-    equation: ClassVar[str] = "Section 4.1 (equation solving); Section 3 (a net of the attacker's own)"
+    paper: ClassVar[str] = "Tramèr et al. 2016; Orekondy et al. 2019; Pal et al. 2020"
+    equation: ClassVar[str] = (
+        "Section 4.1 (equation solving); Section 3 (a net of the attacker's own); Section 4 (rounds)"
+    )
     kind: ClassVar[str] = "extraction"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
-    grants: ClassVar[tuple[str, ...]] = ("queries", "unlabelled records of its own")
+    grants: ClassVar[tuple[str, ...]] = ("queries", "unlabelled records of its own, unless they are drawn")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = ExtractionParameters
 
     def copy(self, evidence: Pairs, release: str) -> NDArray[np.float64]:
         """The scores (V, Y) that the copy gives to samples ``evidence.observed`` (V, *shape). Raises
         `InvalidInput` for answers that it cannot learn from."""
+        from leakrange.providers.inference import outputs
+
         samples, answers, asked = evidence.samples, evidence.auxiliary, evidence.observed
         check_releases(answers, answers, FEWEST)
         order = shuffled(stream(evidence.seed, "extraction"), len(samples))
         held, learnt = order[: len(order) // HELD], order[len(order) // HELD :]
         classes = answers[held].argmax(axis=1)
         both = np.concatenate([samples[held], asked])
-        copies = [self._by_net(samples[learnt], answers[learnt], both, evidence, release)]
+        net = copied_net(
+            samples[learnt], answers[learnt], release, evidence.spec, self.parameters, evidence.seed
+        )
+        copies = [outputs(net, both, "logits").astype(np.float64)]
         if len(learnt) > np.prod(samples.shape[1:]) + 1:
             copies.append(log_odds_by_algebra(flat(samples[learnt]), answers[learnt], flat(both), release))
 
@@ -73,27 +110,76 @@ class Extraction(Attack):
 
         return copies[max(range(len(copies)), key=agreed)][len(held) :]
 
-    def _by_net(
-        self,
-        samples: NDArray[np.generic],
-        answers: NDArray[np.float32],
-        asked: NDArray[np.generic],
-        evidence: Pairs,
-        release: str,
-    ) -> NDArray[np.float64]:
-        from leakrange.providers.distillation import distil
-        from leakrange.providers.inference import outputs
+    def walk(self, start: Walk, ask: Ask) -> dict[str, NDArray[Any]]:
+        """Ask about ``start.queries`` of the samples in rounds: in the first about random ones, later about
+        those that `CHOICES` prefer by a copy of what was answered so far. Returns the places that were
+        ``chosen`` (M,), in order, the ``answers`` (M, Y), and how often each sample was ``asked`` about."""
+        pool, count = start.samples, min(start.queries, len(start.samples))
+        rounds = [len(share) for share in np.array_split(np.arange(count), self.parameters.rounds)]
+        chosen = shuffled(stream(start.seed, "first queries"), len(pool))[: rounds[0]]
+        answers = ask(pool[chosen])
+        for size in rounds[1:]:
+            copy = copied_net(pool[chosen], answers, start.release, start.spec, self.parameters, start.seed)
+            guessed = _probabilities(copy, pool)
+            more = CHOICES[self.parameters.queries](guessed, chosen, size)
+            chosen = np.concatenate([chosen, more])
+            answers = np.concatenate([answers, ask(pool[more])])
+        return {"chosen": chosen, "answers": answers, "asked": np.bincount(chosen, minlength=len(pool))}
 
-        given = self.parameters
-        net = distil(
-            samples,
-            softmax(answers) if release == "logits" else answers,
-            spec=evidence.spec,
-            net=given.net.of(evidence.spec),
-            schedule=Schedule(epochs=given.epochs, batch=given.batch, lr=given.lr),
-            seed=evidence.seed,
-        )
-        return outputs(net, asked, "logits").astype(np.float64)
+
+def copied_net(
+    samples: NDArray[np.generic],
+    answers: NDArray[np.floating],
+    release: str,
+    spec: SampleSpec,
+    parameters: CopyParameters,
+    seed: int,
+) -> Classifier:
+    """A net that has learnt the ``answers`` (N, Y) about ``samples`` (N, *shape) of ``spec``. Raises
+    `InvalidInput` as `leakrange.providers.distillation.distil` does."""
+    from leakrange.providers.distillation import distil
+
+    return distil(
+        samples,
+        softmax(answers) if release == "logits" else answers,
+        spec=spec,
+        net=parameters.net.of(spec),
+        schedule=Schedule(epochs=parameters.epochs, batch=parameters.batch, lr=parameters.lr),
+        seed=seed,
+    )
+
+
+def _probabilities(copy: Classifier, samples: NDArray[np.generic]) -> NDArray[np.float64]:
+    from leakrange.providers.inference import outputs
+
+    return softmax(outputs(copy, samples, "logits").astype(np.float64))
+
+
+def _uncertain(guessed: NDArray[np.float64], chosen: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The ``count`` places outside ``chosen`` where the copy's probabilities (N, Y) have most entropy."""
+    entropy = -(guessed * np.log(np.maximum(guessed, LEAST))).sum(axis=1)
+    entropy[chosen] = -np.inf
+    return np.argsort(-entropy, kind="stable")[:count]
+
+
+def _far_apart(guessed: NDArray[np.float64], chosen: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The ``count`` places that are, one after the other, farthest from all before in the copy's
+    probabilities (N, Y): greedy k-centre (Sener and Savarese 2018, Algorithm 1)."""
+    nearest = np.full(len(guessed), np.inf)
+    centres = list(chosen)
+    for number in range(len(chosen) + count):
+        if number == len(centres):
+            centres.append(int(nearest.argmax()))
+        centre = centres[number]
+        nearest = np.minimum(nearest, ((guessed - guessed[centre]) ** 2).sum(axis=1))
+        nearest[centre] = -1.0
+    return np.array(centres[len(chosen) :], np.int64)
+
+
+Choose = Callable[[NDArray[np.float64], NDArray[np.int64], int], NDArray[np.int64]]
+CHOICES: Mapping[str, Choose] = {"uncertainty": _uncertain, "k-centre": _far_apart}
+"""How further queries are chosen: from the copy's probabilities for all samples (N, Y), the places asked
+about before, and the number of the new ones."""
 
 
 def log_odds_by_algebra(

@@ -37,6 +37,10 @@ class StoredReleases:
         """See `joined`."""
         return joined(self._store, chunks)
 
+    def arrays(self, identity: str, /) -> Mapping[str, NDArray[Any]]:
+        """The arrays that a step of that identity stored. Raises `NotFound` if there are none."""
+        return get_arrays(self._store, f"{identity}.npz")
+
     def once(
         self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
     ) -> Mapping[str, NDArray[Any]]:

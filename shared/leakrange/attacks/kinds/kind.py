@@ -34,6 +34,10 @@ class ReleaseStore(Protocol):
         not stored, `InvalidInput` if releases do not fit together."""
         ...
 
+    def arrays(self, identity: str, /) -> Mapping[str, NDArray[Any]]:
+        """The arrays that a step of that identity stored. Raises `NotFound` if there are none."""
+        ...
+
     def once(
         self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
     ) -> Mapping[str, NDArray[Any]]:
