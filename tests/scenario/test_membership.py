@@ -51,6 +51,26 @@ def test_a_budget_answers_for_the_pool_and_the_population_or_there_is_no_trial(p
     assert {each.result.knowledge for each in plan.trials if each.result.defence == "none"} == {"unaware"}
 
 
+def test_who_steals_the_model_first_asks_about_the_population_alone() -> None:
+    text = TEXT.replace(
+        "loss: {kind: loss-threshold, repeats: 2}", "stolen: {kind: stolen-model, repeats: 9}"
+    )
+    plan = expand(parse(text.replace("[300, 450, 900]", "[40, 60, 900]")), sizes)
+    asked: dict[tuple[str, int], set[tuple[int, int]]] = {}
+    for each in plan.trials:
+        if each.result.attack == "stolen" and each.result.defence == "noisy":
+            assert set(each.needs.probes) == {"population"}
+            [span] = [span for span in each.needs.shows if span.split == "population"]
+            assert each.needs.shadows == []
+            key = (each.result.knowledge, each.result.budget)
+            asked.setdefault(key, set()).add((span.stop, len(each.needs.probes["population"])))
+    assert asked == {
+        ("unaware", 60): {(60, 1)},
+        ("unaware", 900): {(100, 1)},
+        ("averaging", 900): {(100, 9)},
+    }
+
+
 def test_shadows_come_in_pairs_and_all_seeds_share_them(plan: Plan) -> None:
     assert [shadow.id for shadow in plan.shadows] == [f"overfitted-shadow{number}" for number in range(4)]
     assert len({model.artifact for model in (*plan.models, *plan.shadows)}) == 2 + 4

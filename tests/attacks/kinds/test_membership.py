@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from leakrange.attacks.kinds.kind import ReleaseStore
 from leakrange.attacks.kinds.membership import Candidates, Population, Shadow, evidence_of
@@ -90,6 +91,19 @@ def test_variants_of_records_lie_beside_them_and_the_population_apart(
     short = [two[0], [[stored(store, "v", 20, 9.0)]]]
     with pytest.raises(InvalidInput, match="20 answers for 60 records"):
         given(candidates(store, variants=short, shadows=shadows), releases)
+
+
+def test_where_no_record_was_asked_about_there_are_answers_about_the_population(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
+    found = given(candidates(store, answers=[], shadows=[]), releases)
+    assert (found.observed.shape, found.shadows.shape) == ((0, 60, 10), (0, 0, 60, 10))
+    assert (found.population.shape, found.population_shadows.shape) == ((20, 10), (0, 20, 10))
+    assert found.samples is not None
+    assert found.population_samples is not None
+    assert (len(found.samples), len(found.population_samples)) == (60, 20)
+    with pytest.raises(ValidationError, match="about the records, about a population"):
+        Candidates(records=RECORDS, answers=[], target="digit")
 
 
 def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: ReleaseStore) -> None:

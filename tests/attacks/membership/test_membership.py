@@ -82,8 +82,9 @@ def once(evidence: MembershipEvidence) -> MembershipEvidence:
     return dataclasses.replace(evidence, observed=evidence.observed[:1], shadows=evidence.shadows[:, :1])
 
 
-def test_there_are_seven() -> None:
-    assert set(KINDS) == {"loss-threshold", "lira", "rmia", "base", "label-votes", "oslo", "quantile"}
+def test_there_are_eight() -> None:
+    shadowed = {"lira", "rmia", "base", "label-votes", "oslo"}
+    assert set(KINDS) == {"loss-threshold", "quantile", "stolen-model", *shadowed}
     assert {kind.kind for kind in KINDS.values()} == {"membership"}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
@@ -85,13 +85,19 @@ class Candidates(Strict):
     """
 
     records: Span
-    answers: SomeChunks
+    answers: Chunks
     target: str
     population: Population | None = None
     shadows: list[Shadow] = []
     defence: list[Any] = []
     draws: Annotated[int, Field(ge=1)] = 1
     variants: list[SomeChunks] = []
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not self.answers and self.population is None:
+            raise ValueError("answers are about the records, about a population, or about both")
+        return self
 
 
 class Drawn(Strict):
@@ -108,6 +114,7 @@ class _Asked(Strict):
     population: Span | None = None
     defence: list[Any] = []
     queries: Annotated[int, Field(exclude_if=lambda queries: queries == 1)] = 1
+    """How often each record is queried; 0 for an attacker who asks about the population alone."""
 
     @property
     def variants(self) -> dict[str, Span]:
@@ -145,19 +152,22 @@ class MembershipKind(Kind):
         self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
     ) -> int | None:
         """The size of the pool, as often as each record is asked about, and of the population where the
-        attack uses one. A budget that does not cover both buys nothing."""
-        population = self._population(target, available)
+        attack uses one. A budget that does not cover both buys nothing. Who asks about the population alone
+        asks about as much of it as the budget covers."""
+        population = self._population(target, knowledge, budget, available)
         count = _pool(provider) * _queries(target) + population
-        return count if count * target.answers(knowledge) <= budget else None
+        return count if 0 < count * target.answers(knowledge) <= budget else None
 
     def plan(self, cell: Cell) -> Needs | None:
         """All attackers get the same answers. One who knows the defence also applies it to the outputs of its
         shadow models."""
-        if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available()) is None:
+        available = cell.available()
+        if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, available) is None:
             return None
         if issubclass(cell.target.attack, BoundaryDistance):
             return _walks(cell)
-        pool, population = _pool(cell.provider), self._population(cell.target, cell.available())
+        population = self._population(cell.target, cell.knowledge, cell.budget, available)
+        pool = _pool(cell.provider)
         records = Span(data=cell.data, split="pool", start=0, stop=pool)
         shadows = [cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))]
         if issubclass(cell.target.attack, MembershipAttack) and cell.target.attack.crafts:
@@ -175,7 +185,7 @@ class MembershipKind(Kind):
         }
         return Needs(
             streams=cell.uploads(),  # only for the honesty of the decisions: one draw is enough
-            probes={"records": cell.ask("pool", pool, crafted=records.crafted)}
+            probes=({"records": cell.ask("pool", pool, crafted=records.crafted)} if asked.queries else {})
             | ({"population": cell.ask(POPULATION, population)} if population else {})
             | variants,
             shadows=shadows,
@@ -213,7 +223,7 @@ class MembershipKind(Kind):
             population=population and Population(span=population, answers=trial.answered("population")),
             shadows=[_shadow(*each) for each in zip(on_records, on_population, *on_variants, strict=True)],
             defence=asked.defence,
-            draws=len(trial.needs.probes["records"]),
+            draws=_draws(trial),
             variants=[trial.answered(role) for role in asked.variants],
         )
         return {ATTACK: Fit(candidates), **blind_fit(trial)}
@@ -230,7 +240,7 @@ class MembershipKind(Kind):
         else:
             arrays = trial.fitted().arrays
             scores, group = arrays["scores"], arrays.get("group")
-            spent = len(trial.needs.probes["records"]) * asked.count
+            spent = _draws(trial) * asked.count
         return judge_members(
             trial,
             scores,
@@ -245,7 +255,9 @@ class MembershipKind(Kind):
         """See `recorded_members`."""
         return recorded_members(attack, answers, seed)
 
-    def _population(self, target: Target, available: int | None) -> int:
+    def _population(self, target: Target, knowledge: Knowledge, budget: int, available: int | None) -> int:
+        if not _queries(target):
+            return target.affordable(budget // target.answers(knowledge), available) or 0
         wanted = int(getattr(target.parameters, "population", 0))
         return wanted if available is None else min(wanted, available)
 
@@ -265,6 +277,10 @@ def _walks(cell: Cell) -> Needs:
         steps={WALKS: AskedStep(step=WALK.name, parameters=order.model_dump(mode="json"))},
         asked=_Asked(records=records).model_dump(mode="json"),
     )
+
+
+def _draws(trial: Trial) -> int:
+    return len(next(iter(trial.needs.probes.values())))
 
 
 def _queries(target: Target) -> int:
@@ -333,17 +349,20 @@ def evidence_of(candidates: Candidates, job: FitJob, releases: ReleaseStore) -> 
     together.
     """
     data, records = span_of(candidates.records)
-    queries = [releases(answers) for answers in (candidates.answers, *candidates.variants)]
-    for each in queries:
-        if len(each) != len(records):
-            raise InvalidInput(f"{len(each)} answers for {len(records)} records")
-    observed = np.stack(queries)
-    population, answers = records[:0], observed[0, :0]
+    population, answers = records[:0], None
     if candidates.population is not None:
         population = _of_same(data, candidates.population.span)
         answers = releases(candidates.population.answers)[: len(population)]
         if len(answers) != len(population):
             raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
+    asked_about = [each for each in (candidates.answers, *candidates.variants) if each]
+    queries = [releases(each) for each in asked_about]
+    for each in queries:
+        if len(each) != len(records):
+            raise InvalidInput(f"{len(each)} answers for {len(records)} records")
+    if answers is None:
+        answers = queries[0][:0]
+    observed = np.stack(queries) if queries else np.empty((0, len(records), answers.shape[1]), np.float32)
     # only the attacker's own noise hangs on the samples: crafted ones may stand as they were
     plain = candidates.records.model_copy(update={"crafted": ""})
     spans = [plain.model_copy(update={"variant": each}) for each in range(len(queries))]
