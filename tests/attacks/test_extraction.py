@@ -73,6 +73,17 @@ def test_answers_as_they_travel_give_a_logistic_model_to_what_float32_holds() ->
     np.testing.assert_allclose(log_odds_by_algebra(samples, answers, users, "softmax"), odds, atol=1e-5)
 
 
+def test_more_answers_than_columns_make_up_for_digits_that_are_rounded_away() -> None:
+    draw, model = np.random.default_rng(6), linear()
+    samples, users = draw.normal(size=(200, COLUMNS)), draw.normal(size=(50, COLUMNS))
+    answers = np.round(softmax(model(samples)), 3)
+    assert (answers == 0.0).any()
+    odds = model(users) - model(users)[:, -1:]
+    copied = log_odds_by_algebra(samples, answers, users, "softmax")
+    assert np.median(np.abs(copied - odds)) < 0.03
+    assert (copied.argmax(axis=1) == odds.argmax(axis=1)).all()
+
+
 def test_the_copy_of_a_linear_model_is_the_algebras() -> None:
     assert copied(linear(), 60)[0] == 1.0
 

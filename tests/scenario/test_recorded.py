@@ -169,7 +169,7 @@ def test_attacks_that_need_questions_are_refused_in_words(tmp_path: Path) -> Non
         recorded_results(vectors)
     reasons = {each["path"]: each["message"] for each in refused.value.extra["mistakes"]}
     assert [names for names in reasons if "lira" in names] == [
-        "base, boundary, label-votes, lira, loss-threshold, oslo, quantile, rmia"
+        "base, boundary, label-votes, lira, loss-threshold, oslo, quantile, rmia, stolen-model"
     ]
 
 

@@ -16,6 +16,7 @@ from leakrange.attacks.learning import check_releases, flat
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import Schedule
+from leakrange.jobs.versions import VersionChange
 from leakrange.metrics.entropy import softmax
 from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec
@@ -76,6 +77,13 @@ class Extraction(WalkingAttack):
     answers that neither has seen is kept."""
 
     name: ClassVar[str] = "extraction"
+    version: ClassVar[int] = 2
+    changes: ClassVar[Mapping[int, VersionChange]] = {
+        2: VersionChange(
+            "it weighs answers by what their digits tell, where it solves equations",
+            {"release": ("softmax", None)},
+        )
+    }
     summary: ClassVar[str] = "copies the model from its answers: by a net, or by algebra where it is linear"
     paper: ClassVar[str] = "Tramèr et al. 2016; Orekondy et al. 2019; Pal et al. 2020"
     equation: ClassVar[str] = (
@@ -187,12 +195,22 @@ def log_odds_by_algebra(
 ) -> NDArray[np.float64]:
     """Log odds (V, Y) against the last class for ``asked`` (V, D), by the linear model that fits the
     ``answers`` (N, Y) about ``samples`` (N, D) best. D + 1 samples in general position give the weights of a
-    linear or logistic model exactly (Tramèr et al. 2016, Section 4.1)."""
-    logs = np.asarray(answers, np.float64)
+    linear or logistic model exactly (Tramèr et al. 2016, Section 4.1).
+
+    Of probabilities p and q the odds count in proportion to 1 / (1/p + 1/q): the digits of a small one, which
+    may be rounded, tell least of its logarithm. A zero is taken for half the smallest of all others.
+    """
+    odds = np.asarray(answers, np.float64)
+    weights = np.ones_like(odds)
     if release == "softmax":
-        logs = np.log(np.maximum(logs, LEAST))
-    logs = logs - logs[:, -1:]
+        held = np.maximum(odds, np.min(odds, where=odds > 0.0, initial=1.0) / 2)
+        weights, odds = 1.0 / (1.0 / held + 1.0 / held[:, -1:]), np.log(held)
+    odds = odds - odds[:, -1:]
     known, wanted = (
         np.column_stack([np.asarray(each, np.float64), np.ones(len(each))]) for each in (samples, asked)
     )
-    return np.asarray(wanted @ np.linalg.lstsq(known, logs, rcond=None)[0])
+    fitted = [
+        np.linalg.lstsq(known * weight[:, None], of_class * weight, rcond=None)[0]
+        for weight, of_class in zip(weights.T, odds.T, strict=True)
+    ]
+    return np.asarray(wanted @ np.stack(fitted, axis=1))
