@@ -76,11 +76,11 @@ def test_answers_as_they_travel_give_a_logistic_model_to_what_float32_holds() ->
 def test_more_answers_than_columns_make_up_for_digits_that_are_rounded_away() -> None:
     draw, model = np.random.default_rng(6), linear()
     samples, users = draw.normal(size=(200, COLUMNS)), draw.normal(size=(50, COLUMNS))
-    answers = np.round(softmax(model(samples)), 3)
-    assert (answers == 0.0).any()
-    odds = model(users) - model(users)[:, -1:]
+    answers = np.round(softmax(3 * model(samples)), 3)
+    assert (answers == 0.0).mean() > 0.2
+    odds = 3 * (model(users) - model(users)[:, -1:])
     copied = log_odds_by_algebra(samples, answers, users, "softmax")
-    assert np.median(np.abs(copied - odds)) < 0.03
+    assert np.median(np.abs(copied - odds)) < 0.01
     assert (copied.argmax(axis=1) == odds.argmax(axis=1)).all()
 
 
