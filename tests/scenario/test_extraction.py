@@ -52,6 +52,13 @@ def test_queries_are_of_the_set_that_they_come_from_and_what_is_drawn_has_no_end
         assert asked(found) == spans[-1].stop == most
 
 
+def test_a_public_set_is_brought_to_the_size_of_the_models_samples() -> None:
+    plan = expand(parse(TEXT.replace("name: digits, size: 16", "name: digits")), sizes)
+    assert {span.data.size for probe in plan.probes for span in probe.spans if span.data.name == "mnist"} == {
+        16
+    }
+
+
 def test_a_learner_has_all_its_records_to_choose_from_and_the_budget_to_ask(plan: Plan) -> None:
     for budget, queries in ((100, 100), (900, 300)):
         found = trial(plan, f"honest-s0.noisy.learner.unaware.b{budget}")

@@ -160,7 +160,10 @@ def _source(cell: Cell) -> tuple[DataSpec | None, Split]:
 
 
 def _public(data: DataSpec, name: str) -> DataSpec:
-    size = data.size if datasets[name].resizable() else None
+    """The other set, where it can be in the size of the model's samples."""
+    taken = datasets[data.name]
+    given = data.size or (taken.sample(data).shape[0] if taken.resizable() else None)
+    size = given if datasets[name].resizable() else None
     return DataSpec(name=name, size=size, validation=0.0, auxiliary=0.0)
 
 
