@@ -14,12 +14,13 @@ POINTS = 101
 """Points of a ROC curve that is stored: enough for any screen."""
 
 
-def viewed(guesses: Guesses, ranking: Ranking) -> dict[str, Any]:
-    """The views of a trial that guesses classes: "confusion", counts with a row for each true class; and
+def viewed(guesses: Guesses | None, ranking: Ranking) -> dict[str, Any]:
+    """The views of a trial: "confusion", counts with a row for each true class, where it guesses classes; and
     "roc", false and true positive rates, where the samples are of several classes."""
-    views: dict[str, Any] = {
-        "confusion": confusion_matrix(guesses.predicted, guesses.truth, guesses.classes).tolist()
-    }
+    views: dict[str, Any] = {}
+    if guesses is not None:
+        matrix = confusion_matrix(guesses.predicted, guesses.truth, guesses.classes)
+        views["confusion"] = matrix.tolist()
     if ranking.scores.ndim == 1:
         curve = roc_curve(ranking.scores, ranking.truth.astype(bool), points=POINTS)
     else:

@@ -272,3 +272,11 @@ class PlannedCell(Cell):
         if name not in self.needed.shadows:
             self.needed.shadows[name] = self.provider.recogniser(name, self.seed)
         return name
+
+    def copy(self) -> str:
+        """The id of a copy of the model; it is trained once, with the model that is served."""
+        name = f"{self.model.id}-copy"
+        if name not in self.needed.shadows:
+            copied = {"id": name, "release": "features", "service": None}
+            self.needed.shadows[name] = self.model.model_copy(update=copied)
+        return name

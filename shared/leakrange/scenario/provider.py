@@ -46,6 +46,11 @@ class SoundProvider(Offer):
             yield replace(self, sensitive=name)
 
     @property
+    def trains(self) -> bool:
+        """Whether the range trains its model."""
+        return bool(self.behaviour.trains)
+
+    @property
     def decodes(self) -> bool:
         """Whether it reads a hidden attribute from what users send."""
         return self.behaviour.sensitive(self.parameters) is not None
@@ -70,7 +75,7 @@ class SoundProvider(Offer):
         data = self.data
         if data.subset is not None and data.subset.members is None:
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
-        if data.crowd is not None and self.behaviour.trains:
+        if data.crowd is not None and self.trains:
             data = data.model_copy(update={"seed": data.seed + seed})
         return TrainingRecipe(
             data=data,
@@ -78,7 +83,7 @@ class SoundProvider(Offer):
             parameters=self.behaviour.decisive(self.parameters),
             net=self.net,
             schedule=self.schedule,
-            seed=seed if self.behaviour.trains else 0,
+            seed=seed if self.trains else 0,
         )
 
     def shadow(self, number: int) -> TrainingRecipe:

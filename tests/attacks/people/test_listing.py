@@ -10,9 +10,9 @@ import sys
 sys.modules["torch"] = sys.modules["sklearn"] = sys.modules["scipy"] = None
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
-assert {"first-cut", "class-based"} <= set(attacks)
+assert {"first-cut", "class-based", "multilateration"} <= set(attacks)
 kinds = {kind_of(attack).name for attack in attacks.values()}
-assert {"attribute", "membership", "people", "student"} <= kinds
+assert {"attribute", "membership", "people", "student", "template"} <= kinds
 assert "leakrange.attacks.people.class_scores" in sys.modules
 """
 

@@ -15,6 +15,7 @@ from scipy import special, stats
 
 from leakrange.defences.output import Chain, ReleaseContext, output_defences
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.pairs import same_person
 
 Array = NDArray[np.float32]
 
@@ -46,6 +47,7 @@ SPECS: list[Any] = [
     "softmax",
     "hamp",
     {"memguard": {"weights": [3.0, -1.0], "bias": -1.5}},
+    {"match": 0.5},
 ]
 
 
@@ -53,6 +55,11 @@ def apply(spec: Any, values: Array, release: Any = "logits", **context: Any) -> 
     digests = [i.to_bytes(4, "big") for i in range(len(values))]
     full = {"draw": np.random.default_rng(0), "sticky_key": b"k", "digests": digests} | context
     return Chain.parse([spec]).apply(values, ReleaseContext(release=release, **full))
+
+
+def taken(spec: Any, *releases: Any) -> Any:
+    """The first of the releases that the defence takes."""
+    return next(each for each in releases if not Chain.parse([spec]).refuse(each))
 
 
 def test_every_defence_of_the_registry_is_tried_here() -> None:
@@ -65,9 +72,7 @@ def test_every_defence_of_the_registry_is_tried_here() -> None:
 @given(values=anything)
 def test_shape_and_finiteness_survive_even_the_largest_floats(spec: Any, release: str, values: Array) -> None:
     before = values.copy()
-    chain, releases = Chain.parse([spec]), (release, "features", "softmax")
-    taken = next(each for each in releases if not chain.refuse(each))  # type: ignore[arg-type]
-    result = apply(spec, values, taken)
+    result = apply(spec, values, taken(spec, release, "features", "softmax", "score"))
     assert result.shape == values.shape
     assert result.dtype == np.float32
     assert np.isfinite(result).all()
@@ -86,7 +91,7 @@ ranked = hnp.arrays(
 def test_a_release_of_any_rank_is_transformed_as_its_numbers_in_a_row(spec: Any, values: Array) -> None:
     """What takes vectors alone refuses all others, and says what would do."""
     name = spec if isinstance(spec, str) else next(iter(spec))
-    release = "softmax" if output_defences[name].vectors else "sample"
+    release = "softmax" if output_defences[name].vectors else taken(spec, "sample", "score")
     if output_defences[name].vectors and values.ndim != 2:
         with pytest.raises(InvalidInput, match=f"{name} takes vectors.*leave it out.*round"):
             apply(spec, values, release)
@@ -104,6 +109,14 @@ def test_a_release_of_any_rank_is_transformed_as_its_numbers_in_a_row(spec: Any,
 def test_doing_it_twice_changes_nothing_more(spec: Any, values: Array) -> None:
     once = apply(spec, values, "softmax")
     np.testing.assert_allclose(apply(spec, once, "softmax"), once, rtol=3e-7)
+
+
+@given(values=anything.map(np.abs), threshold=st.floats(0, 3, width=32))
+@example(values=np.array([[0.1], [np.nextafter(np.float32(0.1), np.float32(1))]], np.float32), threshold=0.1)
+def test_a_match_is_what_the_service_itself_decides(values: Array, threshold: float) -> None:
+    unlike = apply({"match": threshold}, values[:, :1], "score")[:, 0]
+    assert (unlike == 0).tolist() == same_person(values[:, :1], threshold)
+    assert set(unlike.tolist()) <= {0.0, 1.0}
 
 
 @given(values=anything)

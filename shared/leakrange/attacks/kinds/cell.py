@@ -46,6 +46,11 @@ class Offer(ABC):
 
     @property
     @abstractmethod
+    def trains(self) -> bool:
+        """Whether the range trains its model, so that an attacker may have a copy."""
+
+    @property
+    @abstractmethod
     def decodes(self) -> bool:
         """Whether it reads a hidden attribute from what users send."""
 
@@ -156,3 +161,8 @@ class Cell(ABC):
     @abstractmethod
     def recogniser(self) -> str:
         """Plans the attacker's own recogniser, a shadow that is trained on the public; returns its id."""
+
+    @abstractmethod
+    def copy(self) -> str:
+        """Plans a copy of the attacked model that the attacker has, and that releases features; returns its
+        id. Only of a provider that ``trains``."""
