@@ -104,8 +104,39 @@ def test_who_deduces_who_is_shown_trains_a_recogniser_on_the_public(plan: Plan) 
     assert own.recipe.data.crowd is not None
     assert (own.recipe.data.crowd.learners, own.recipe.data.seed) == ("public", teacher.recipe.data.seed)
     assert own.release == "features"
-    assert trial(found, "vectors-s1.none.classes.unaware.b240").needs.shadows == [own.id]
+    needs = trial(found, "vectors-s1.none.classes.unaware.b240").needs
+    assert needs.shadows == [own.id]
+    assert {span.data.seed for span in needs.shows} == {teacher.recipe.data.seed}  # the people of its cast
     assert not plan.shadows
+
+
+def test_who_compares_people_with_others_pays_for_it_and_a_shadow_is_shown_both() -> None:
+    text = TEXT.replace("class-based, known: 8, pairs: 10", "closeness, known: 8, references: 3")
+    found = expand(parse(text.replace("[160, 240, 480]", "[300, 360, 720]")), sizes)
+    cells = {each.result.id.partition("-s0.")[2] for each in found.trials if each.result.provider == "raw"}
+    assert cells >= {"none.classes.unaware.b360", "noisy.classes.unaware.b720", "noisy.classes.aware.b360"}
+    assert not any(cell.endswith("b300") for cell in cells)  # six pairs and three others are 9 of 40 people
+    needs = trial(found, "raw-s0.noisy.classes.unaware.b720").needs
+    assert needs.asked == {"count": 6 * PEOPLE, "references": 3}
+    assert needs.probes == {
+        "answers": ["raw-s0.noisy.pool0"],
+        "undefended": ["raw-s0.none.pool0"],
+        "across": ["raw-s0.noisy.pool0.r3"],
+        "across_undefended": ["raw-s0.none.pool0.r3"],
+        "users": ["raw-s0.noisy.users"],
+    }
+    [probe] = [each for each in found.probes if each.id == "raw-s0.noisy.pool0.r3"]
+    assert probe.spans[-1].stop == 3 * PEOPLE
+    vectors = trial(found, "vectors-s0.none.classes.unaware.b300").needs
+    assert (vectors.asked, vectors.shows) == ({"count": 6 * PEOPLE}, [])
+    learnt = TEXT.replace("class-based, known: 8, pairs: 10", "closeness, learns: shadow, providers: vectors")
+    needs = trial(expand(parse(learnt), sizes), "vectors-s1.noisy.classes.unaware.b240").needs
+    assert set(needs.probes) == {
+        "answers",
+        "users",
+    }  # it learns from no answers, and asks for none to learn from
+    assert [(span.split, span.stop) for span in needs.shows] == [("public", 80), ("pool", 4 * PEOPLE)]
+    assert needs.shadows == ["vectors-recogniser-s1"]
 
 
 def test_a_mean_of_distances_is_read_of_a_single_pair() -> None:
@@ -172,6 +203,7 @@ def test_users_ask_what_shows_how_well_they_are_served(plan: Plan) -> None:
         ("known: 8", "each: 4, labels: deduced, providers: raw", "not of pairs"),
         ("known: 8", "known: 8, each: 7, providers: vectors", "too few for it"),
         ("known: 8", "logarithm: true, providers: vectors", "a recognition's confidences"),
+        ("class-based, known: 8", "closeness, learns: shadow, providers: names", "no model of a recognition"),
         ("known: 8", "method: qda, components: 5, providers: raw", "no principal components"),
     ],
 )  # fmt: skip

@@ -74,6 +74,43 @@ def test_who_is_unaware_of_a_defence_learns_from_answers_without(
     assert found.releases[:, 0].tolist() == list(range(160))
 
 
+def test_distances_to_others_are_of_the_person_whose_first_picture_is_compared(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
+    fields = {"across": [[stored(store, 0, 150)]], "references": 3}
+    found, _ = given(store, releases, "score", **fields)
+    assert found.across is not None
+    assert found.across.tolist() == [[3 * person, 3 * person + 1, 3 * person + 2] for person in range(40)]
+    assert found.across_lessons is found.across
+    undefended = {
+        "undefended": [[stored(store, 0, 200, -1)]], "across_undefended": [[stored(store, 0, 150, -1)]]
+    }  # fmt: skip
+    found, _ = given(store, releases, "score", **fields, **undefended)
+    assert found.across_lessons is not None
+    assert found.across_lessons[1].tolist() == [-3, -4, -5]
+    with pytest.raises(InvalidInput, match="100 distances of 40 people to 3 others"):
+        given(store, releases, "score", **fields | {"across": [[stored(store, 0, 100)]]})
+
+
+def test_a_shadow_is_told_who_is_in_each_picture_of_its_public_and_of_the_pool(
+    store: FolderStore, releases: ReleaseStore
+) -> None:
+    shadow = {"public": stored(store, 0, 80), "pool": stored(store, 0, 160)}
+    found, _ = given(store, releases, shadow=shadow, known=0)
+    assert found.shadow is not None
+    assert found.shadow.public_person.tolist() == [place % 20 for place in range(80)]
+    assert found.shadow.pool_person.tolist() == [place % 40 for place in range(160)]
+    assert found.shadow.public[:, 0].tolist() == list(range(80))
+    assert not found.known.any()
+
+
+def test_unused_fields_leave_what_was_fitted_before_its_name(store: FolderStore) -> None:
+    asked = PeopleAsked(data=DATA, count=160, known=4, answers=[[stored(store, 0, 160)]])
+    assert set(asked.model_dump(mode="json")) == {
+        "data", "count", "known", "answers", "undefended", "recognised"
+    }  # fmt: skip
+
+
 def test_what_does_not_fit_is_told(store: FolderStore, releases: ReleaseStore) -> None:
     with pytest.raises(InvalidInput, match="200 and 200 answers to 240 questions"):
         given(store, releases, count=240)

@@ -11,9 +11,8 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from leakrange.attacks import attacks
-from leakrange.attacks.kinds.people import in_folds
 from leakrange.attacks.people.classes import FoldsBy
-from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence
+from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, in_folds
 from leakrange.metrics import Membership, auc, measured
 from leakrange.wire.errors import InvalidInput
 

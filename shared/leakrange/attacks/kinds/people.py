@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -26,20 +27,27 @@ from leakrange.attacks.kinds.served import (
 )
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import ATTACK, Fit, Judged, Trial
-from leakrange.attacks.people.classes import even_folds
-from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, Scored
+from leakrange.attacks.people.membership import PeopleEvidence, ShadowVectors, in_folds
 from leakrange.attacks.people.questions import asked_pairs, pair_count
 from leakrange.data import Samples, load
-from leakrange.data.crowd import part_sizes
+from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
 from leakrange.jobs.recipe import Crowd, DataSpec
-from leakrange.jobs.samples import Span
+from leakrange.jobs.samples import Span, Split
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.metrics import measured
 from leakrange.metrics.outcomes import Labels
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["PeopleAsked", "PeopleKind", "evidence_of", "in_folds"]
+__all__ = ["PeopleAsked", "PeopleKind", "evidence_of"]
+
+
+class Shadowed(Strict):
+    """Features by a net that was trained on the public, of these and of the pool's first pictures: identities
+    of stored releases."""
+
+    public: str
+    pool: str
 
 
 class PeopleAsked(Strict):
@@ -48,7 +56,8 @@ class PeopleAsked(Strict):
 
     ``undefended`` are answers without the defence, for an attacker who does not know it; it learns from
     these. Otherwise the attacker learns from ``answers``. ``recognised`` says that the attacker has to deduce
-    who is in a picture.
+    who is in a picture. ``across`` are distances of each person's first picture to ``references`` of the
+    public. ``shadow`` are features by the attacker's own net.
     """
 
     data: DataSpec
@@ -57,6 +66,11 @@ class PeopleAsked(Strict):
     answers: SomeChunks
     undefended: Chunks = []
     recognised: Recognised | None = None
+    # Where unused these are left out, so that what was fitted before there were such fields keeps its name.
+    across: Annotated[Chunks, Field(exclude_if=operator.not_)] = []
+    across_undefended: Annotated[Chunks, Field(exclude_if=operator.not_)] = []
+    references: Annotated[int, Field(ge=0, exclude_if=operator.not_)] = 0
+    shadow: Annotated[Shadowed | None, Field(exclude_if=operator.not_)] = None
 
 
 @kinds.register("people")
@@ -99,13 +113,13 @@ class PeopleKind(Kind):
         where they rest on as many answers."""
         crowd = crowd_of(provider.data)
         fewest, most = _rounds(target, provider, crowd)
-        rounds = min(budget // target.answers(knowledge) // crowd.asked, most)
+        rounds = min(budget // target.answers(knowledge) // crowd.asked - _references(target, provider), most)
         return rounds * crowd.asked if rounds >= fewest else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """An attacker who does not know the policy makes the same queries without it as well. Defences on
-        devices are not planned: a service has none."""
-        before = cell.knowledge == "unaware" and bool(cell.policy)
+        """An attacker who does not know the policy makes the same queries without it as well, if it learns
+        from answers about known people. Defences on devices are not planned: a service has none."""
+        before = cell.knowledge == "unaware" and bool(cell.policy) and cell.target.parameters.needs_known
         budget = cell.budget // 2 if before else cell.budget
         count = self.buys(cell.target, cell.provider, cell.knowledge, budget)
         if count is None or cell.changes_devices:
@@ -113,14 +127,16 @@ class PeopleKind(Kind):
         probes = {"answers": cell.ask("pool", count)}
         if before:
             probes["undefended"] = cell.ask("pool", count, undefended=True)
+        asked = {"count": count}
+        if references := _references(cell.target, cell.provider):
+            asked["references"] = references
+            across = crowd_of(cell.provider.data).asked * references
+            probes["across"] = cell.ask("pool", across, references=references)
+            if before:
+                probes["across_undefended"] = cell.ask("pool", across, references=references, undefended=True)
         probes["users"] = ask_as_users(cell)
-        deduces = getattr(cell.target.parameters, "labels", "granted") != "granted"
-        return Needs(
-            probes=probes,
-            shadows=[cell.recogniser()] if deduces else [],
-            shows=_recognisable(cell.provider.data, count) if deduces else [],
-            asked={"count": count},
-        )
+        shows = _shown(cell, count)
+        return Needs(probes=probes, shadows=[cell.recogniser()] if shows else [], shows=shows, asked=asked)
 
     def infer(
         self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: ReleaseStore
@@ -167,6 +183,10 @@ class PeopleKind(Kind):
             answers=trial.answered("answers"),
             undefended=trial.answered("undefended"),
             recognised=_recognised(trial),
+            across=trial.answered("across"),
+            across_undefended=trial.answered("across_undefended"),
+            references=trial.needs.asked.get("references", 0),
+            shadow=_shadowed(trial),
         )
         return {ATTACK: Fit(asked), **blind_fit(trial)}
 
@@ -182,7 +202,8 @@ class PeopleKind(Kind):
             scores,
             member,
             utility=utility(trial),
-            spent=count * (len(draws["answers"]) + len(draws.get("undefended", ()))),
+            spent=(count + crowd.asked * trial.needs.asked.get("references", 0))
+            * (len(draws["answers"]) + len(draws.get("undefended", ()))),
             group=places % crowd.asked,
             fold=arrays.get("fold"),
             decided=bool("decided" in arrays and arrays["decided"].item()),
@@ -196,22 +217,36 @@ class PeopleKind(Kind):
         )
 
 
-def _recognisable(data: DataSpec, count: int) -> list[Span]:
-    """The images of the pool that are asked about, and the attacker's photographs."""
-    photographs = part_sizes(crowd_of(data))["photographs"]
-    return [
-        Span(data=data, split="pool", start=0, stop=count),
-        Span(data=data, split="photographs", start=0, stop=photographs),
-    ]
+def _shown(cell: Cell, count: int) -> list[Span]:
+    """The pictures that the attacker's own net is shown, if it has one. To deduce who is shown, those of the
+    pool that are asked about, and its photographs; to learn what members look like, the public and as many
+    of each person of the pool."""
+    data, parameters = cell.data, cell.target.parameters
+    crowd = crowd_of(data)
+    wanted: dict[Split, int] = {}
+    if getattr(parameters, "labels", "granted") != "granted":
+        wanted = {"pool": count, "photographs": part_sizes(crowd)["photographs"]}
+    elif getattr(parameters, "learns", "known") == "shadow":
+        images = min(PUBLIC_IMAGES, crowd.images)
+        wanted = {"public": part_sizes(crowd)["public"], "pool": crowd.asked * images}
+    return [Span(data=data, split=part, start=0, stop=stop) for part, stop in wanted.items()]
 
 
 def _recognised(trial: Trial) -> Recognised | None:
-    """The features by the attacker's own recogniser, of the images and of its photographs; None if it has
-    none."""
-    if not trial.needs.shadows:
-        return None
-    [pool], [photographs] = map(trial.shown, trial.needs.shows)
-    return Recognised(pool=pool.releases, photographs=photographs.releases)
+    """The features by the attacker's own recogniser, of the images and of its photographs; None if it does
+    not deduce who is shown."""
+    shown = _by_part(trial)
+    return Recognised(**shown) if "photographs" in shown else None
+
+
+def _shadowed(trial: Trial) -> Shadowed | None:
+    """The features from which the attacker learns what members look like; None where it has known people."""
+    shown = _by_part(trial)
+    return Shadowed(**shown) if "public" in shown else None
+
+
+def _by_part(trial: Trial) -> dict[str, str]:
+    return {span.split: trial.shown(span)[0].releases for span in trial.needs.shows}
 
 
 def _chosen(arrays: Mapping[str, NDArray[Any]], member: NDArray[np.bool_]) -> dict[str, Any]:
@@ -225,6 +260,11 @@ def _chosen(arrays: Mapping[str, NDArray[Any]], member: NDArray[np.bool_]) -> di
     scores = arrays["scores"]
     values = {"members": scores[member].tolist(), "others": scores[~member].tolist()}
     return {"chosen": chosen, "distribution": {"statistic": chosen[0], **values}}
+
+
+def _references(target: Target, provider: Offer) -> int:
+    """The number of pictures with which each person's first one is compared, at a verification alone."""
+    return int(getattr(target.parameters, "references", 0)) if provider.release == "score" else 0
 
 
 def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
@@ -252,6 +292,7 @@ def evidence_of(
     places = np.arange(asked.count)
     if job.release == "score":
         places = asked_pairs(crowd, asked.count, asked.data.seed)[:, 0]
+    across = _across(asked.across, asked, crowd, releases)
     evidence = PeopleEvidence(
         releases=answers,
         lessons=lessons,
@@ -259,51 +300,32 @@ def evidence_of(
         membership=_granted(data, crowd, asked.known),
         release=job.release,
         seed=job.seed,
+        across=across,
+        across_lessons=_across(asked.across_undefended, asked, crowd, releases)
+        if asked.undefended
+        else across,
+        shadow=None if asked.shadow is None else _vectors(asked.shadow, crowd, releases),
     )
     return evidence, places
 
 
-def in_folds(
-    attack: PeopleAttack, evidence: PeopleEvidence, member: NDArray[np.bool_]
-) -> tuple[Scored, NDArray[np.int64]]:
-    """The scores of all people (P,) whom the evidence says nothing about, or of their single records, and the
-    fold of each; ``member`` (P,) are those that the teacher was trained on. Each fold is scored by an
-    attacker who knows the membership of all other folds.
-
-    Scores that do not decide are on different scales in different folds, so each fold's are replaced by
-    their ranks, from 0 to 1.
-    """
-    people = np.flatnonzero(~evidence.known)
-    people = people[np.argsort(~member[people], kind="stable")]  # the folds do not depend on the pool's order
-    number = np.full(len(member), -1)
-    number[people] = np.arange(len(people))
-    rows = np.argsort(number[evidence.person], kind="stable")
-    rows = rows[number[evidence.person[rows]] >= 0]
-    person, truth = number[evidence.person[rows]], member[people]
-    if attack.by_record:
-        person, truth = np.arange(len(rows)), truth[person]
-    fold = even_folds(truth, attack.parameters.folds, evidence.seed)
-    releases = evidence.releases[rows]
-    lessons = releases if evidence.lessons is evidence.releases else evidence.lessons[rows]
-    given = replace(evidence, releases=releases, lessons=lessons, person=person)
-    scored = [
-        attack.score(replace(given, membership=np.where(fold == each, -1, truth.astype(int))))
-        for each in range(attack.parameters.folds)
-    ]
-    decided = attack.decides(evidence.release)
-    scores = [each.scores if decided else _ranks(each.scores) for each in scored]
-    places = rows[np.concatenate([each.places for each in scored])]
-    chosen = ", ".join(dict.fromkeys(each.chosen for each in scored if each.chosen))
-    numbers = np.repeat(np.arange(len(scored)), [len(each.scores) for each in scored])
-    return Scored(places, np.concatenate(scores), chosen), numbers
+def _across(
+    chunks: Chunks, asked: PeopleAsked, crowd: Crowd, releases: ReleaseStore
+) -> NDArray[np.float32] | None:
+    """The distances (P, R) of each person to the references; None where they were not asked for."""
+    if not chunks:
+        return None
+    wanted = crowd.asked * asked.references
+    answers = releases(chunks)[:wanted]
+    if len(answers) != wanted:
+        raise InvalidInput(f"{len(answers)} distances of {crowd.asked} people to {asked.references} others")
+    return answers.reshape(crowd.asked, asked.references)
 
 
-def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 0 to 1, the same for equal scores."""
-    from scipy.stats import rankdata  # here, since it takes a second, and the controller has no use for it
-
-    ranks: NDArray[np.float64] = (rankdata(scores) - 0.5) / len(scores)
-    return ranks
+def _vectors(shadow: Shadowed, crowd: Crowd, releases: ReleaseStore) -> ShadowVectors:
+    public, pool = releases([[shadow.public]]), releases([[shadow.pool]])
+    people = np.arange(len(public)) % crowd.public, np.arange(len(pool)) % crowd.asked
+    return ShadowVectors(public, people[0], pool, people[1])
 
 
 def _granted(data: Samples, crowd: Crowd, known: int) -> NDArray[np.int64]:

@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.people.classes import even_folds
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "Scored", "revealed_scores"]
+__all__ = [
+    "PeopleAttack",
+    "PeopleEvidence",
+    "PeopleParameters",
+    "Releases",
+    "Scored",
+    "ShadowVectors",
+    "in_folds",
+    "revealed_scores",
+]
 
 SMALLEST = 1e-6
 """Lower confidences are raised to this one before the logarithm."""
@@ -76,11 +86,27 @@ class PeopleParameters(Strict):
             return {"known": 0, **given}
         return given
 
+    @property
+    def needs_known(self) -> bool:
+        """Whether the attack learns from people whose membership is known."""
+        return True
+
     @model_validator(mode="after")
     def _learns(self) -> Self:
-        if self.folds is None and self.known < FEWEST_KNOWN:
+        if self.needs_known and self.folds is None and self.known < FEWEST_KNOWN:
             raise ValueError(f"'known' must be at least {FEWEST_KNOWN} where there are no 'folds'")
         return self
+
+
+@dataclass(frozen=True)
+class ShadowVectors:
+    """Features by the attacker's own net: of the ``public`` (M, d), on whom it was trained, and of the first
+    pictures of the ``pool`` (N, d), with the person of each, 0 and so on, (M,) and (N,)."""
+
+    public: Releases
+    public_person: NDArray[np.int64]
+    pool: Releases
+    pool_person: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -91,7 +117,8 @@ class PeopleEvidence:
     which the attacker knows. lessons: answers to learn from, of the same shape: undefended ones for an
     attacker who does not know the defence, else the same array. membership: (P,), 1 for known members, 0 for
     known others, −1 for people whose membership is to be inferred. release: "features", "score" (distances)
-    or "softmax" (of a recognition).
+    or "softmax" (of a recognition). across: distances (P, R) of each person to others, where they were asked
+    for, and ``across_lessons`` to learn from. shadow: what the attacker's own net tells, if it has one.
     """
 
     releases: Releases
@@ -100,6 +127,9 @@ class PeopleEvidence:
     membership: NDArray[np.int64]
     release: str
     seed: int = 0
+    across: Releases | None = None
+    across_lessons: Releases | None = None
+    shadow: ShadowVectors | None = None
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -155,7 +185,7 @@ class PeopleAttack(Attack):
     def score(self, evidence: PeopleEvidence) -> Scored:
         """The scores of all whose membership is not known. Raises `InvalidInput` for evidence that cannot be
         used."""
-        check_people(evidence)
+        check_people(evidence, known=self.parameters.needs_known)
         releases = self._read(evidence, evidence.releases)
         same = evidence.lessons is evidence.releases
         lessons = releases if same else self._read(evidence, evidence.lessons)
@@ -175,9 +205,9 @@ class PeopleAttack(Attack):
         return log_confidences(releases) if self.parameters.logarithm else releases
 
 
-def check_people(evidence: PeopleEvidence) -> None:
-    """Raise `InvalidInput` where the evidence's arrays do not fit together, or are not enough to learn
-    from."""
+def check_people(evidence: PeopleEvidence, *, known: bool = True) -> None:
+    """Raise `InvalidInput` where the evidence's arrays do not fit together, or are not enough to learn from,
+    which takes people whose membership is ``known``."""
     releases, lessons, person = evidence.releases, evidence.lessons, evidence.person
     if releases.ndim != 2 or lessons.shape != releases.shape or person.shape != releases.shape[:1]:
         raise InvalidInput(
@@ -187,8 +217,61 @@ def check_people(evidence: PeopleEvidence) -> None:
         raise InvalidInput("a release holds values that are not finite")
     if len(person) and person.max() >= len(evidence.membership):
         raise InvalidInput("a release belongs to a person outside the crowd")
-    if min((evidence.membership == kind).sum() for kind in (-1, 0, 1)) < 2:
+    if min((evidence.membership == kind).sum() for kind in ((-1, 0, 1) if known else (-1,))) < 2:
         raise InvalidInput(
             "the attack needs two known members, two known others and two people to infer, at least",
             hint="lower 'known', or raise the 'people' of the crowd",
         )
+
+
+def in_folds(
+    attack: PeopleAttack, evidence: PeopleEvidence, member: NDArray[np.bool_]
+) -> tuple[Scored, NDArray[np.int64]]:
+    """The scores of all people (P,) whom the evidence says nothing about, or of their single records, and the
+    fold of each; ``member`` (P,) are those that the teacher was trained on. Each fold is scored by an
+    attacker who knows the membership of all other folds.
+
+    Scores that do not decide are on different scales in different folds, so each fold's are replaced by
+    their ranks, from 0 to 1.
+    """
+    people = np.flatnonzero(~evidence.known)
+    people = people[np.argsort(~member[people], kind="stable")]  # the folds do not depend on the pool's order
+    number = np.full(len(member), -1)
+    number[people] = np.arange(len(people))
+    rows = np.argsort(number[evidence.person], kind="stable")
+    rows = rows[number[evidence.person[rows]] >= 0]
+    person, truth = number[evidence.person[rows]], member[people]
+    if attack.by_record:
+        person, truth = np.arange(len(rows)), truth[person]
+    fold = even_folds(truth, attack.parameters.folds, evidence.seed)
+    releases = evidence.releases[rows]
+    lessons = releases if evidence.lessons is evidence.releases else evidence.lessons[rows]
+    across, lessons_across = (
+        None if each is None else each[people] for each in (evidence.across, evidence.across_lessons)
+    )
+    given = replace(
+        evidence,
+        releases=releases,
+        lessons=lessons,
+        person=person,
+        across=across,
+        across_lessons=lessons_across,
+    )
+    scored = [
+        attack.score(replace(given, membership=np.where(fold == each, -1, truth.astype(int))))
+        for each in range(attack.parameters.folds)
+    ]
+    decided = attack.decides(evidence.release)
+    scores = [each.scores if decided else _ranks(each.scores) for each in scored]
+    places = rows[np.concatenate([each.places for each in scored])]
+    chosen = ", ".join(dict.fromkeys(each.chosen for each in scored if each.chosen))
+    numbers = np.repeat(np.arange(len(scored)), [len(each.scores) for each in scored])
+    return Scored(places, np.concatenate(scores), chosen), numbers
+
+
+def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 0 to 1, the same for equal scores."""
+    from scipy.stats import rankdata  # here, since it takes a second, and the controller has no use for it
+
+    ranks: NDArray[np.float64] = (rankdata(scores) - 0.5) / len(scores)
+    return ranks
