@@ -8,7 +8,7 @@ from tests.range.conftest import Controller, scenario, value
 
 pytestmark = pytest.mark.timeout(900)
 PEOPLE, ASKED, IMAGES, PAIRS = 2 * 30, 2 * 20, 8, 6
-KNOWN, TARGETS, REFERENCES = 40, 120, 5
+KNOWN, TARGETS, REFERENCES, FACES = 40, 120, 5, 20
 
 
 def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Controller) -> None:
@@ -32,6 +32,8 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
         attacks={
             "single": {"kind": "first-cut", "known": 10, "pairs": PAIRS},
             "classes": {"kind": "class-based", "known": 10, "pairs": PAIRS},
+            "close": {"kind": "closeness", "known": 10, "pairs": PAIRS, "references": REFERENCES},
+            "faces": {"kind": "multilateration", "net": "provider", "targets": FACES, "knowledge": "unaware"},
             "glasses": {
                 "kind": "people-attribute", "sensitive": "glasses", "auxiliary": KNOWN, "targets": TARGETS,
                 "references": REFERENCES,
@@ -54,19 +56,30 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
             assert trial["sensitive"] == "glasses"
             assert 0.0 <= value(trial, "auc") <= 1.0
             continue
+        if attack == "faces":
+            assert trial["spent"] == large  # 48 distances of each face
+            assert trial["sensitive"] == "enrolled person"
+            continue
         # Who is unaware of the noise has asked without it as well; who averages asks eight times.
         times = {"unaware": 1 + (defence == "noisy"), "aware": 1, "averaging": 8}[knowledge]
         rounds, left = divmod(trial["spent"], times * PEOPLE)
         assert left == 0
+        others = REFERENCES if (provider, attack) == ("verification-s0", "close") else 0
+        rounds -= others
         assert rounds <= (PAIRS if provider == "verification-s0" else IMAGES)
-        assert value(trial, "records") == ASKED * (1 if attack == "classes" else rounds), name
+        assert value(trial, "records") == ASKED * (rounds if attack == "single" else 1), name
         assert trial["sensitive"] == "membership"
     assert run.trials[f"verification-s0.noisy.classes.unaware.b{large}"]["spent"] == 2 * PEOPLE * PAIRS
     cells = {name.removesuffix(f".b{large}"): trial for name, trial in run.trials.items()}
     # Noise that hides the members takes the service's worth with it.
     clean, noisy = (cells[f"verification-s0.{name}.classes.unaware"] for name in ("none", "noisy"))
     assert value(clean, "honesty") > 0.6 > value(noisy, "honesty")
-    # Features and verification stand before one teacher; the recognition's student is made on it.
+    # Of the vectors' 64 values 48 distances leave few open; noise that hides the members hides the faces too.
+    clean, noisy = (cells[f"verification-s0.{name}.faces.unaware"] for name in ("none", "noisy"))
+    assert value(clean, "template_cosine") > 0.7 > 0.5 > value(noisy, "template_cosine")
+    assert value(clean, "auc") > 0.8
+    # Features and verification stand before one teacher, and an attacker has a copy of it; the recognition's
+    # student is made on it.
     trained = run.view["jobs"]["train"]
     assert (trained["done"], trained["total"]) == (2, 2)
     ledger = {entry["name"].removeprefix(f"{run.id}."): entry for entry in run.results["ledger"]}
@@ -74,6 +87,7 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
         assert entry["spent"] == entry["distinct"] == entry["budget"], entry
     assert ledger["attacker.verification-s0.none.pool0"]["spent"] == PEOPLE * PAIRS
     assert ledger["attacker.verification-s0.none.pool0.r5"]["spent"] == TARGETS * REFERENCES
+    assert ledger["attacker.verification-s0.none.pool0.r48"]["spent"] == large
     assert ledger["users.recognition-s0.none.users"]["spent"] == 6 * 4
     again = controller.run(text)
     assert again.trials == run.trials

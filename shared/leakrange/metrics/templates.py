@@ -40,7 +40,7 @@ class RecoveredTemplates:
 
 
 @metric(
-    "identified", measures=RecoveredTemplates, title="people named right", unit="share", role="leakage",
+    "identified", measures=RecoveredTemplates, title="share named right", unit="share", role="leakage",
     rank=44, chance="identified_by_chance", interval=WILSON,
     equation="share of recovered embeddings that the right person’s photographs are most similar to",
     claim="names the {hidden} right {value} of the time",
@@ -50,7 +50,7 @@ def _identified(recovered: RecoveredTemplates) -> Estimate:
 
 
 @metric(
-    "identified_by_chance", measures=RecoveredTemplates, title="people named by chance", unit="share",
+    "identified_by_chance", measures=RecoveredTemplates, title="share named by chance", unit="share",
     role="context", rank=45, equation="one over the number of people in the gallery",
 )  # fmt: skip
 def _chance(recovered: RecoveredTemplates) -> float:
@@ -58,9 +58,9 @@ def _chance(recovered: RecoveredTemplates) -> float:
 
 
 @metric(
-    "identified_by_picture", measures=RecoveredTemplates, title="people named by the picture itself",
+    "identified_by_picture", measures=RecoveredTemplates, title="share named by the picture itself",
     unit="share", role="context", rank=46, interval=WILSON,
-    equation="as people named right, by the embedding that the attacker’s net gives the hidden picture",
+    equation="as the share named right, by the embedding that the attacker’s net gives the hidden picture",
 )  # fmt: skip
 def _by_picture(recovered: RecoveredTemplates) -> Estimate:
     return _first(recovered.hidden_rank)
