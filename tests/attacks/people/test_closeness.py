@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
-from leakrange.attacks.people.closeness import Closeness, ClosenessParameters, closeness, vector_closeness
+from leakrange.attacks.people.closeness import (
+    Closeness,
+    ClosenessParameters,
+    closeness,
+    first_closeness,
+    vector_closeness,
+)
 from leakrange.attacks.people.membership import PeopleEvidence, ShadowVectors, in_folds
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
@@ -74,6 +80,15 @@ def test_a_row_holds_the_statistics_of_both_kinds_of_distances() -> None:
         across = cdist(own, np.delete(means, each, axis=0))
         assert table[each, 0] == pytest.approx(pdist(own).mean(), rel=1e-5)
         assert table[each, [6, 12]] == pytest.approx([across.mean(), across.min()], rel=1e-5)
+
+
+def test_a_verification_compares_first_samples_with_others_and_nobody_with_himself() -> None:
+    """Three people on a line, two samples each; the first samples of the last two are references."""
+    line = np.array([[0.0], [10.0], [30.0], [1.0], [12.0], [33.0]], dtype=np.float32)
+    table = first_closeness(line, np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2]))
+    assert table[:, 0].tolist() == [1.0, 2.0, 3.0]
+    assert table[:, 6].tolist() == [20.0, 20.0, 20.0]
+    assert table[:, 12].tolist() == [10.0, 20.0, 20.0]
 
 
 @pytest.mark.parametrize("release", ["features", "score"])

@@ -25,7 +25,7 @@ from leakrange.attacks.people.membership import (
 from leakrange.data.crowd import PUBLIC_IMAGES
 from leakrange.metrics import pair_distances
 
-__all__ = ["Closeness", "closeness", "vector_closeness"]
+__all__ = ["Closeness", "closeness", "first_closeness", "vector_closeness"]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def closeness(within: Sequence[NDArray[np.floating]], across: Sequence[NDArray[n
     """What tells how close people are (P, 15), from the distances ``within`` each person's samples and
     ``across`` to those of others, one array or more each: the statistics of both
     (`class_scores.distance_statistics`), the least across, the greatest within, and how much farther the mean
-    of others is (SLMIA-SR, Section IV: intra-similarity and inter-dissimilarity)."""
+    of others is (after the intra- and inter-features of SLMIA-SR)."""
     rows = []
     for inner, outer in zip(within, across, strict=True):
         intra, inter = distance_statistics(inner), distance_statistics(outer)
@@ -106,7 +106,7 @@ class Closeness(PeopleAttack):
     name: ClassVar[str] = "closeness"
     summary: ClassVar[str] = "infers a teacher's members from distances within a person and to other people"
     paper: ClassVar[str] = "SLMIA-SR (Chen et al. 2024)"
-    equation: ClassVar[str] = "statistics of intra-similarity and inter-dissimilarity"
+    equation: ClassVar[str] = "statistics of intra- and inter-features"
     grants: ClassVar[tuple[str, ...]] = (
         "queries",
         "samples with the persons' names",
