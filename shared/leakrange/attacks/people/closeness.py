@@ -23,7 +23,6 @@ from leakrange.attacks.people.membership import (
     ShadowVectors,
 )
 from leakrange.data.crowd import PUBLIC_IMAGES
-from leakrange.metrics import pair_distances
 
 __all__ = ["Closeness", "closeness", "first_closeness", "vector_closeness"]
 
@@ -45,29 +44,23 @@ def closeness(within: Sequence[NDArray[np.floating]], across: Sequence[NDArray[n
 def vector_closeness(vectors: Releases, person: NDArray[np.int64]) -> Floats:
     """The `closeness` (P, 15) of the people 0 .. P − 1, from vectors (N, k), two or more of every ``person``
     (N,): by Euclidean distances within, and across to the mean vectors of all others."""
+    from scipy.spatial.distance import cdist, pdist
+
     rows = grouped(person)[1]
     means = np.stack([vectors[own].mean(axis=0, dtype=np.float64) for own in rows])
-    within, across = [], []
-    for number, own in enumerate(rows):
-        first, second = np.triu_indices(len(own), 1)
-        within.append(pair_distances(vectors[own[first]], vectors[own[second]], "euclidean"))
-        others = np.delete(means, number, axis=0)
-        place, other = np.divmod(np.arange(len(own) * len(others)), len(others))
-        across.append(pair_distances(vectors[own[place]], others[other], "euclidean"))
-    return closeness(within, across)
+    across = [cdist(vectors[own], np.delete(means, number, axis=0)) for number, own in enumerate(rows)]
+    return closeness([pdist(vectors[own]) for own in rows], [each.ravel() for each in across])
 
 
 def first_closeness(vectors: Releases, person: NDArray[np.int64], references: NDArray[np.intp]) -> Floats:
     """As `vector_closeness`, as far as a verification tells of it: across are the distances of each person's
     first sample to the samples at the places ``references`` (R,) that show others."""
-    within, across = [], []
-    for own in grouped(person)[1]:
-        first, second = np.triu_indices(len(own), 1)
-        within.append(pair_distances(vectors[own[first]], vectors[own[second]], "euclidean"))
-        others = references[person[references] != person[own[0]]]
-        alone = np.broadcast_to(vectors[own[0]], (len(others), vectors.shape[1]))
-        across.append(pair_distances(alone, vectors[others], "euclidean"))
-    return closeness(within, across)
+    from scipy.spatial.distance import cdist, pdist
+
+    rows = grouped(person)[1]
+    others = [references[person[references] != person[own[0]]] for own in rows]
+    across = [cdist(vectors[own[:1]], vectors[each])[0] for own, each in zip(rows, others, strict=True)]
+    return closeness([pdist(vectors[own]) for own in rows], across)
 
 
 class ClosenessParameters(PeopleParameters):
