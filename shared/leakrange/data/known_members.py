@@ -14,6 +14,7 @@ from leakrange.data.splits import (
     HELD_OUT,
     TEST,
     TRAIN,
+    UNUSED,
     VALIDATION,
     by_groups,
     share_of,
@@ -23,10 +24,8 @@ from leakrange.data.splits import (
 from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["UNUSED", "members_apart", "unknown_members"]
+__all__ = ["members_apart", "unknown_members"]
 
-UNUSED = 255
-"""In the place of a split: the sample is in none."""
 ANSWERS = ("no", "yes")
 """The classes of an attribute that tells who was trained on."""
 

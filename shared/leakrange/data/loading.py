@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
+from leakrange.data.composition import composed
 from leakrange.data.crowd import crowd_parts, learnt_by_the_public
-from leakrange.data.known_members import UNUSED, members_apart
+from leakrange.data.known_members import members_apart
 from leakrange.data.samples import POOL, POPULATION, Labelled, Samples
 from leakrange.data.splits import (
     HELD_OUT,
     TRAIN,
+    UNUSED,
     connected,
     draw_members,
     draw_pool,
@@ -51,7 +53,8 @@ def load(spec: DataSpec) -> Samples:
     split. Splits never cut a group of near-copies, nor people that the set leaves undivided; see
     `leakrange.data.splits.partition`. With a ``subset`` only its pool is left of the training samples: its
     members are trained on, the others held out. Where the subset's members are known, all splits are those of
-    `leakrange.data.known_members.members_apart`. With a ``crowd`` the set has the parts of
+    `leakrange.data.known_members.members_apart`, and of a ``composition`` those of
+    `leakrange.data.composition.composed`. With a ``crowd`` the set has the parts of
     `leakrange.data.crowd.crowd_parts` as well.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a given set, a ``size`` for a set that has but
@@ -72,8 +75,8 @@ def load_labels(spec: DataSpec) -> Labelled:
     outline = entry.outline(spec)
     _check(entry, outline)
     labelled, _ = _cut(entry, outline, spec)
-    if spec.subset is not None:
-        labelled, _ = _pooled(labelled, spec, spec.subset)
+    if spec.subset is not None or spec.composition is not None:
+        labelled, _ = _drawn(labelled, spec)
     if spec.crowd is not None:
         labelled = replace(labelled, parts=crowd_parts(labelled, spec.crowd, spec.seed))
         if spec.crowd.learners == "public":
@@ -121,10 +124,12 @@ def _load(spec: DataSpec, _set: type[DataSet], _data_root: str, _cache_root: str
     if spec.crowd is not None:
         everyone = _load(spec.model_copy(update={"crowd": None}), _set, _data_root, _cache_root)
         return _crowded(everyone, spec.crowd, spec.seed)
-    if spec.subset is not None:
+    if spec.subset is not None or spec.composition is not None:
         # All subsets of a set are cut from the cached one, which is read and resized once.
-        whole = _load(spec.model_copy(update={"subset": None}), _set, _data_root, _cache_root)
-        return _subset(whole, spec, spec.subset)
+        undrawn = spec.model_copy(update={"subset": None, "composition": None})
+        whole = _load(undrawn, _set, _data_root, _cache_root)
+        cut, rows = _drawn(whole, spec)
+        return _valued(cut, whole.values[rows], whole.spec, whole.notes)
     entry = _readable(spec)
     content = entry.read(spec)
     _check(entry, content)
@@ -174,6 +179,18 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
     )
 
 
+def _drawn(whole: Labelled, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp]]:
+    """``whole`` with the training samples of a subset or a composition, and the indices of the samples that
+    are left."""
+    if spec.subset is not None:
+        return _pooled(whole, spec, spec.subset)
+    assert spec.composition is not None  # else nothing is drawn
+    split, population = composed(whole, spec, spec.composition)
+    keep = np.flatnonzero(split != UNUSED)
+    cut = replace(_chosen(whole, keep), split=split[keep])
+    return replace(cut, parts={POPULATION: np.searchsorted(keep, population)}), keep
+
+
 def _pooled(whole: Labelled, spec: DataSpec, subset: Subset) -> tuple[Labelled, NDArray[np.intp]]:
     """``whole`` with the subset's pool in place of its training samples, and the indices of the samples that
     are left. The pool's members are training samples, its others held out; the auxiliary samples in random
@@ -191,17 +208,11 @@ def _pooled(whole: Labelled, spec: DataSpec, subset: Subset) -> tuple[Labelled, 
         cut.split[pool] = np.where(drawn, TRAIN, HELD_OUT)
     auxiliary = cut.where("auxiliary")
     population = auxiliary[shuffled(stream(spec.seed, POPULATION), len(auxiliary))]
-    _freeze(population)
     return replace(cut, parts={POPULATION: population}), keep
 
 
-def _subset(whole: Samples, spec: DataSpec, subset: Subset) -> Samples:
-    cut, keep = _pooled(whole, spec, subset)
-    return _valued(cut, whole.values[keep], whole.spec, whole.notes)
-
-
 def _valued(labelled: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:
-    _freeze(values, labelled.split, labelled.group, *labelled.labels.values())
+    _freeze(values, labelled.split, labelled.group, *labelled.labels.values(), *labelled.parts.values())
     fingerprint = _fingerprint(values, labelled)
     return Samples(**vars(labelled), values=values, spec=spec, fingerprint=fingerprint, notes=notes)
 

@@ -10,6 +10,7 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = [
     "TEST_SHARE",
+    "UNUSED",
     "by_groups",
     "connected",
     "draw_members",
@@ -26,6 +27,8 @@ __all__ = [
 TRAIN, VALIDATION, AUXILIARY, TEST, HELD_OUT = (
     SPLITS.index(name) for name in ("train", "validation", "auxiliary", "test", "held-out")
 )
+UNUSED = 255
+"""In the place of a split: the sample is in none."""
 TEST_SHARE = 0.2
 """Share of the samples set aside for testing in sets without an official split."""
 

@@ -12,7 +12,16 @@ from leakrange.strict import Strict
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import Conflict
 
-__all__ = ["Crowd", "DataSpec", "NetSpec", "OptimiserSpec", "Schedule", "Subset", "TrainingRecipe"]
+__all__ = [
+    "Composition",
+    "Crowd",
+    "DataSpec",
+    "NetSpec",
+    "OptimiserSpec",
+    "Schedule",
+    "Subset",
+    "TrainingRecipe",
+]
 
 
 class Subset(Strict):
@@ -51,6 +60,26 @@ class Subset(Strict):
         """Return the same pool without the model's own draw of members: with the first subset's seed."""
         everyone = {"seed": 0, "rest": False, "drawn": self.members is not None}
         return self.model_copy(update=everyone)
+
+
+class Composition(Strict):
+    """Training samples of which a stated share has one class of an attribute.
+
+    ``samples`` are drawn by ``seed``, ``share`` of them with the class ``having`` of ``attribute``. They are
+    training samples, or of ``by`` "attacker" some of its own: see `leakrange.data.composition`. Without a
+    share, nothing is drawn: for whoever must not know it, and for a model of which nobody tells it.
+    """
+
+    attribute: Annotated[str, Field(min_length=1)]
+    having: Annotated[str, Field(min_length=1)]
+    samples: Annotated[int, Field(ge=20, le=1_000_000)]
+    share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    by: Literal["provider", "attacker"] = "provider"
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+    def redrawn(self, *what: str | int | float, **changes: Any) -> Composition:
+        """Return other samples of the same composition, chosen by ``what``, with those ``changes``."""
+        return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), **changes})
 
 
 class Crowd(Strict):
@@ -100,16 +129,22 @@ class DataSpec(Strict):
     """Train on a random part of a pool of training samples alone (None: on all of them)."""
     crowd: Crowd | None = None
     """Of a set of cast people: whom a face recognition service meets."""
+    composition: Annotated[Composition | None, Field(exclude_if=lambda given: given is None)] = None
+    """Train on samples of which a stated share has one class of an attribute."""
 
     @model_validator(mode="after")
     def _one_pool(self) -> Self:
-        if self.subset is not None and self.crowd is not None:
-            raise ValueError("a set has the pool of a subset or of a crowd, not of both")
+        given = [name for name in ("subset", "crowd", "composition") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"training samples are drawn in one way, not by {' and '.join(given)}")
         return self
 
     def of_everyone(self) -> DataSpec:
         """Return the same samples and pool without the model's own draw of members: with the first subset's
-        seed."""
+        seed, and without the share of a composition."""
+        if self.composition is not None:
+            everyone = self.composition.model_copy(update={"share": None, "by": "provider", "seed": 0})
+            return self.model_copy(update={"composition": everyone})
         if self.subset is None:
             return self
         return self.model_copy(update={"subset": self.subset.of_everyone()})
