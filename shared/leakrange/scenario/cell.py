@@ -17,7 +17,7 @@ from leakrange.scenario.bounds import Requests
 from leakrange.scenario.document import ClientSpec
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedProbe, PlannedStream
 from leakrange.scenario.provider import SoundProvider
-from leakrange.scenario.sizes import Sizes
+from leakrange.scenario.sizes import Sizes, known_sizes
 
 __all__ = ["UNKNOWN_SAMPLES", "Needed", "PlannedCell"]
 
@@ -255,7 +255,22 @@ class PlannedCell(Cell):
         """The id of a shadow that all seeds and all attacks on a provider share."""
         name = f"{self.provider.name}-shadow{number}"
         if name not in self.needed.shadows:
-            self.needed.shadows[name] = self.provider.shadow_model(name, number)
+            recipe = self.provider.shadow(number)
+            self.needed.shadows[name] = self.provider.own_model(name, number, recipe)
+        return name
+
+    def composed(self, number: int, share: float, *, stand_in: bool) -> str:
+        """The id of a model that all attacks of one seed on a provider share. Raises `InvalidScenario` where
+        the data has too few samples of either side."""
+        what, percent = "stand-in" if stand_in else "shadow", f"{share * 100:g}".replace(".", "_")
+        name = f"{self.provider.name}-s{self.seed}-{what}{number}-of-{percent}"
+        if name not in self.needed.shadows:
+            recipe = self.provider.composed(self.seed, number, share, stand_in=stand_in)
+            assert recipe.data.composition is not None  # else it has no target
+            undrawn = recipe.data.composition.model_copy(update={"seed": 0})
+            data = recipe.data.model_copy(update={"composition": undrawn})
+            known_sizes(self.provider.label, data, self.needed.sizes)  # whether it has enough of either side
+            self.needed.shadows[name] = self.provider.own_model(name, number, recipe)
         return name
 
     def crafted(self, span: Span, shadows: list[str]) -> Span:

@@ -4,6 +4,7 @@ needs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 
 from leakrange.attacks.kinds import kind_of
@@ -70,7 +71,7 @@ def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> li
 
 class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
-        self.scenario = scenario
+        self.scenario, sizes = scenario, cache(sizes)
         client = next(iter(scenario.clients.values()))
         self.local = DefenceChain.parse(client.defence, outputs_at="device")
         self.sizes = {label: known_sizes(label, spec, sizes) for label, spec in scenario.data.items()}

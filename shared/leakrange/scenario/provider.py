@@ -77,6 +77,8 @@ class SoundProvider(Offer):
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
         if data.crowd is not None and self.trains:
             data = data.model_copy(update={"seed": data.seed + seed})
+        if data.composition is not None and self.behaviour.trains:
+            data = data.model_copy(update={"composition": data.composition.redrawn("target", seed)})
         return TrainingRecipe(
             data=data,
             behaviour=self.key,
@@ -87,23 +89,45 @@ class SoundProvider(Offer):
         )
 
     def shadow(self, number: int) -> TrainingRecipe:
-        """Return the recipe of an attacker's shadow of that number: as an honest provider of the task, or as
-        this one where its behaviour is ``shadowed``, with this one's net and schedule. Numbers 2n and 2n + 1
-        divide the pool between them."""
-        subset, behaviour = self.data.subset, self.key if self.behaviour.shadowed else "honest"
+        """Return the recipe of an attacker's shadow of that number, with this provider's net and schedule.
+        Numbers 2n and 2n + 1 divide the pool between them."""
+        subset = self.data.subset
         if subset is None:
             raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
         pair, rest = divmod(number, 2)
         drawn = subset.redrawn("shadow", pair, rest=bool(rest))
+        return self._attackers(self.data.model_copy(update={"subset": drawn}), SHADOWS + number)
+
+    def composed(self, seed: int, number: int, share: float, *, stand_in: bool) -> TrainingRecipe:
+        """Return the recipe of a model whose training samples have that share of the data's composition: an
+        attacker's own, or a ``stand_in`` for the provider's, trained as that is. Of a provider that trains
+        nothing here, the stand-ins are trained as an attacker's models are, on other draws."""
+        composition = self.data.composition
+        if composition is None:
+            raise ValueError(f"the data of provider {self.name!r} has no composition")
+        as_provider = stand_in and self.behaviour.trains
+        drawn = composition.redrawn(
+            "stand-in" if stand_in else "shadow", seed, number, share,
+            share=share, by="provider" if as_provider else "attacker",
+        )  # fmt: skip
+        data = self.data.model_copy(update={"composition": drawn})
+        if not as_provider:
+            return self._attackers(data, SHADOWS + drawn.seed)
+        return self.recipe(seed).model_copy(update={"data": data, "seed": SHADOWS + drawn.seed})
+
+    def _attackers(self, data: DataSpec, seed: int) -> TrainingRecipe:
+        """The recipe of an attacker's model: as an honest provider of the task, or as this one where its
+        behaviour is ``shadowed``, with this one's net and schedule."""
+        behaviour = self.key if self.behaviour.shadowed else "honest"
         honest = registered.behaviours()["honest"].Parameters(target=self.target)
         parameters = self.parameters if self.behaviour.shadowed else honest
         return TrainingRecipe(
-            data=self.data.model_copy(update={"subset": drawn}),
+            data=data,
             behaviour=behaviour,
             parameters=parameters.model_dump(mode="json"),
             net=self.net,
             schedule=self.schedule,
-            seed=SHADOWS + number,
+            seed=seed,
         )
 
     def model(self, name: str, seed: int) -> PlannedModel:
@@ -129,9 +153,9 @@ class SoundProvider(Offer):
             update={"recipe": TrainingRecipe.model_validate(recipe), "extractor": extractor}
         )
 
-    def shadow_model(self, name: str, number: int) -> PlannedModel:
-        """The shadow of that number, which an attacker trains."""
-        return self._planned(name, number, self.shadow(number), None)
+    def own_model(self, name: str, number: int, recipe: TrainingRecipe) -> PlannedModel:
+        """The model of that number, which nobody serves, such as an attacker's shadow."""
+        return self._planned(name, number, recipe, None)
 
     def recogniser(self, name: str, seed: int) -> PlannedModel:
         """An attacker's own recogniser of people: a net like the teacher's, trained three times as long on

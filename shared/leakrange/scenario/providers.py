@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets, names
+from leakrange.data.composition import unknown_class
 from leakrange.data.crowd import CAST
 from leakrange.data.known_members import unknown_members
 from leakrange.defences.chain import DefenceChain
@@ -62,6 +63,11 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
             if reason is not None:
                 path = (*draft.data_path(label), "subset", "members")
                 mistakes.add(path, reason, allowed=tell, given=spec.subset.members)
+        if spec.composition is not None:
+            unknown_field = unknown_class(entry.attributes, spec.composition)
+            if unknown_field is not None:
+                field, reason = unknown_field
+                mistakes.add((*draft.data_path(label), "composition", field), reason)
         if spec.crowd is not None and not set(entry.attributes) >= CAST:
             message = f"{spec.name!r} has no cast people to make a crowd of"
             cast = [name for name, each in datasets.items() if set(each.attributes) >= CAST]

@@ -159,6 +159,11 @@ class Cell(ABC):
         """Plans the attacker's shadow model of that number; returns its id."""
 
     @abstractmethod
+    def composed(self, number: int, share: float, *, stand_in: bool) -> str:
+        """Plans a model of that number, trained on samples of which ``share`` has the attribute of the data's
+        composition: the attacker's own, or a ``stand_in`` for the provider's; returns its id."""
+
+    @abstractmethod
     def recogniser(self) -> str:
         """Plans the attacker's own recogniser, a shadow that is trained on the public; returns its id."""
 

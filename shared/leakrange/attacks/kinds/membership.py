@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
@@ -14,6 +13,7 @@ from pydantic import BaseModel, Field, model_validator
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import AskedStep, Cell, Needs, Offer
+from leakrange.attacks.kinds.defended import Defended
 from leakrange.attacks.kinds.kind import Chunks, Kind, ReleaseStore, SomeChunks
 from leakrange.attacks.kinds.recorded import recorded_members
 from leakrange.attacks.kinds.target import Target
@@ -25,7 +25,6 @@ from leakrange.data import POPULATION, Samples, names
 from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import members_of, samples_of, span_of
-from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
@@ -399,20 +398,11 @@ def _shadows(
     """The shadows' releases (K, N, Y) for the samples ``asked`` (N, ...), defended as far as the attacker
     knows the defence."""
     released = np.empty((len(candidates.shadows), len(asked), width), dtype=np.float32)
-    chain = Chain.parse(candidates.defence)
+    defended = Defended(job, asked, candidates.defence, candidates.draws)
     for number, shadow in enumerate(candidates.shadows):
         names = [shadow.records, *shadow.variants] + ([shadow.population] if shadow.population else [])
         plain = releases([[name] for name in names])[: len(asked)]  # a prefix of the population is enough
         if plain.shape != released.shape[1:]:
             raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
-        rng = np.random.default_rng([job.seed, number])
-        # The key of a proxy's sticky noise is secret, so the attacker draws noise by a key of its own.
-        context = ReleaseContext(
-            release=job.release,
-            draw=rng,
-            sticky_key=rng.bytes(32),
-            digests=[hashlib.sha256(sample.tobytes()).digest() for sample in asked],
-        )
-        draws = [chain.apply(plain, context) for _ in range(candidates.draws)]
-        released[number] = np.mean(draws, axis=0, dtype=np.float64)
+        released[number] = defended(plain, number)
     return released
