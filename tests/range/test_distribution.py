@@ -19,6 +19,10 @@ HIGH, ASKED, MODELS = 0.8, 150, 2
 DATA = {"name": "synthtable", "count": 2400, "auxiliary": 0.5}
 
 
+class Rows(BaseModel):
+    rows: list[dict[str, float]]
+
+
 def composed(share: float) -> dict[str, Any]:
     """Of who passes an examination: that is what models are asked for, so it shows in all their answers."""
     composition = {"attribute": "passes", "having": "yes", "samples": 200, "share": share}
@@ -74,9 +78,6 @@ def test_the_share_of_a_model_that_is_not_ours_is_told_without_its_training_samp
     model = LogisticRegression(max_iter=500).fit(data.values[trained], data.labels["passes"][trained])
     columns = list(data.spec.columns)
     app = FastAPI()
-
-    class Rows(BaseModel):
-        rows: list[dict[str, float]]
 
     @app.post("/passes")
     async def passes(asked: Rows) -> dict[str, Any]:
