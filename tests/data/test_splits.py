@@ -11,7 +11,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from leakrange.data import SPLITS
-from leakrange.data.splits import TEST_SHARE, connected, draw_members, draw_pool, first_of_each, partition
+from leakrange.data.splits import (
+    TEST_SHARE,
+    connected,
+    draw_canaries,
+    draw_members,
+    draw_pool,
+    first_of_each,
+    partition,
+)
+from leakrange.jobs.recipe import Subset
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 
@@ -55,13 +64,17 @@ def test_what_a_seed_has_drawn_it_draws_again() -> None:
         "split": split,
         "limit": first_of_each(split, 20, 3),
         "pool": draw_pool(split, group, 50, 3),
-        "members": draw_members(group[:60], 0.5, 3, rest=False),
+        "members": draw_members(group[:60], Subset(pool=60, seed=3)),
+        "coins": draw_members(group[:60], Subset(pool=60, seed=3, canaries=20)),
+        "canaries": draw_canaries(Subset(pool=60, canaries=20), 3),
     }
     assert {name: digest(each.tolist())[:12] for name, each in drawn.items()} == {
         "split": "dea01fb8d57a",
         "limit": "7913cd22386f",
         "pool": "288242b30f2c",
         "members": "dade693923a3",
+        "coins": "ff9b9b0e196e",
+        "canaries": "ff299a8dd43c",
     }
 
 
@@ -167,15 +180,16 @@ def test_copies_are_members_together_and_the_rest_are_the_others(
     sizes: list[int], seed: int, share: float
 ) -> None:
     group = groups(sizes, 1)
-    members = draw_members(group, share, seed, rest=False)
+    subset = Subset(pool=20, share=share, seed=seed)
+    members = draw_members(group, subset)
     assert abs(members.sum() - share * len(group)) <= max(sizes) / 2
     assert all(len(set(members[group == g].tolist())) == 1 for g in set(group.tolist()))
-    np.testing.assert_array_equal(draw_members(group, share, seed, rest=True), ~members)
-    np.testing.assert_array_equal(draw_members(group, share, seed, rest=False), members)
+    np.testing.assert_array_equal(draw_members(group, subset.model_copy(update={"rest": True})), ~members)
+    np.testing.assert_array_equal(draw_members(group, subset), members)
 
 
 def test_members_of_two_seeds_overlap_as_independent_draws_do() -> None:
-    one, two = (draw_members(np.arange(2000), 0.5, seed, rest=False) for seed in (3, 4))
+    one, two = (draw_members(np.arange(2000), Subset(pool=2000, seed=seed)) for seed in (3, 4))
     assert 420 <= (one & two).sum() <= 580
 
 
@@ -184,4 +198,21 @@ def test_pools_and_shares_that_leave_nothing_are_refused() -> None:
     with pytest.raises(InvalidInput, match="pool of 11"):
         draw_pool(split, np.arange(15), 11, 0)
     with pytest.raises(InvalidInput, match="no members"):
-        draw_members(np.zeros(30, dtype=np.int64), 0.5, 0, rest=False)
+        draw_members(np.zeros(30, dtype=np.int64), Subset(pool=30))
+
+
+def test_with_canaries_each_sample_has_a_fair_coin_of_its_own() -> None:
+    """Whole groups, or halves that add up, would be no independent coins: a bound of ε rests on these."""
+    group = np.arange(400) // 2
+    drawn = np.array([draw_members(group, Subset(pool=400, seed=seed, canaries=20)) for seed in range(400)])
+    coins = 2.0 * drawn - 1.0
+    correlation = coins.T @ coins / len(coins)
+    apart = correlation[~np.eye(400, dtype=bool)]
+    assert abs(apart.mean()) < 0.001
+    assert apart.std() == pytest.approx(1 / np.sqrt(400), rel=0.05)
+    assert abs(correlation[::2, 1::2].diagonal().mean()) < 0.02  # of near-copies
+    counts = drawn.sum(axis=1)
+    assert abs(counts.mean() - 200) < 2
+    assert counts.std() == pytest.approx(10, rel=0.15)  # of a binomial, and not of halves
+    other = draw_members(group, Subset(pool=400, seed=3, canaries=20, rest=True))
+    np.testing.assert_array_equal(other, ~drawn[3])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakrange.data import POOL, POPULATION, fingerprint, load, load_labels
+from leakrange.data.splits import draw_canaries
 from leakrange.jobs.recipe import DataSpec, Schedule, Subset, TrainingRecipe
 from leakrange.wire.errors import InvalidInput
 
@@ -86,3 +87,32 @@ def test_a_subset_and_a_last_epoch_name_other_models() -> None:
     last = recipe.model_copy(update={"schedule": Schedule(select="last")})
     assert last.digest() != recipe.digest()
     assert TrainingRecipe.model_validate_json(last.model_dump_json()) == last
+
+
+def test_canaries_are_the_same_for_all_subsets_and_have_wrong_labels() -> None:
+    plain, one, other = load(of()), load(of(canaries=60, seed=1)), load(of(canaries=60, seed=2, rest=True))
+    pool = plain.where(POOL)
+    np.testing.assert_array_equal(pool, one.where(POOL))
+    assert (one.members() != other.members()).any()
+    for name in ("digit", "parity"):
+        wrong = np.flatnonzero(one.labels[name] != plain.labels[name])
+        assert len(wrong) == 60
+        assert set(wrong.tolist()) <= set(pool.tolist())
+        np.testing.assert_array_equal(one.labels[name], other.labels[name])
+        np.testing.assert_array_equal(one.labels[name], load_labels(of(canaries=60, seed=1)).labels[name])
+    places = draw_canaries(Subset(pool=400, canaries=60), DIGITS.seed)
+    np.testing.assert_array_equal(np.sort(pool[places]), wrong)
+    assert len(set((one.labels["digit"] - plain.labels["digit"])[wrong].tolist())) > 5  # to any other class
+    np.testing.assert_array_equal(one.values, plain.values)
+    assert 140 < one.members().sum() < 260
+
+
+def test_canaries_that_cannot_be_are_refused_and_name_other_models() -> None:
+    for subset in ({"canaries": 401}, {"canaries": 19}, {"canaries": 20, "share": 0.4}):
+        with pytest.raises(ValueError, match=r"canaries|20"):
+            of(**subset)
+    with pytest.raises(ValueError, match="leave out 'share' and 'members'"):
+        of(canaries=20, members="used")
+    plain = TrainingRecipe(data=of(), behaviour="honest", parameters={"target": "parity"})
+    assert "canaries" not in plain.model_dump_json()
+    assert plain.model_copy(update={"data": of(canaries=20)}).digest() != plain.digest()

@@ -23,6 +23,7 @@ from leakrange.data.splits import (
     TRAIN,
     UNUSED,
     connected,
+    draw_canaries,
     draw_members,
     draw_pool,
     first_of_each,
@@ -52,9 +53,9 @@ def load(spec: DataSpec) -> Samples:
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random samples of every
     split. Splits never cut a group of near-copies, nor people that the set leaves undivided; see
     `leakrange.data.splits.partition`. With a ``subset`` only its pool is left of the training samples: its
-    members are trained on, the others held out. Where the subset's members are known, all splits are those of
-    `leakrange.data.known_members.members_apart`, and of a ``composition`` those of
-    `leakrange.data.composition.composed`. With a ``crowd`` the set has the parts of
+    members are trained on, the others held out; its canaries have wrong labels. Where the subset's members
+    are known, all splits are those of `leakrange.data.known_members.members_apart`, and of a ``composition``
+    those of `leakrange.data.composition.composed`. With a ``crowd`` the set has the parts of
     `leakrange.data.crowd.crowd_parts` as well.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a given set, a ``size`` for a set that has but
@@ -204,11 +205,23 @@ def _pooled(whole: Labelled, spec: DataSpec, subset: Subset) -> tuple[Labelled, 
         cut = replace(_chosen(whole, keep), split=apart[keep])
     if subset.members is None or subset.drawn:
         pool = cut.where(POOL)
-        drawn = draw_members(cut.group[pool], subset.share, subset.seed, rest=subset.rest)
+        drawn = draw_members(cut.group[pool], subset)
         cut.split[pool] = np.where(drawn, TRAIN, HELD_OUT)
+        _mislabel(cut, pool[draw_canaries(subset, spec.seed)], spec)
     auxiliary = cut.where("auxiliary")
     population = auxiliary[shuffled(stream(spec.seed, POPULATION), len(auxiliary))]
     return replace(cut, parts={POPULATION: population}), keep
+
+
+def _mislabel(cut: Labelled, canaries: NDArray[np.int64], spec: DataSpec) -> None:
+    """Give these samples wrong classes of all attributes but the person, where they are known."""
+    rng = stream(spec.seed, "mislabelled")
+    for name, attribute in sorted(cut.attributes.items()):
+        moved = 1 + np.floor(rng.random(len(canaries)) * (len(attribute.classes) - 1)).astype(np.int64)
+        labels = cut.labels[name]
+        if name != datasets[spec.name].person:
+            wrong = (labels[canaries] + moved) % len(attribute.classes)
+            labels[canaries] = np.where(labels[canaries] < 0, -1, wrong)
 
 
 def _valued(labelled: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:

@@ -73,5 +73,5 @@ def members_of(span: Span, data: Samples, trained_on: Sequence[DataSpec]) -> NDA
         subset = spec.subset
         if subset is None or spec.of_everyone() != span.data.of_everyone():
             raise InvalidInput("a shadow was trained on a part of another pool")
-        row[:] = draw_members(group, subset.share, subset.seed, rest=subset.rest)[span.start : span.stop]
+        row[:] = draw_members(group, subset)[span.start : span.stop]
     return members

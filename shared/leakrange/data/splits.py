@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.samples import SPLITS
+from leakrange.jobs.recipe import Subset
 from leakrange.wire.errors import InvalidInput
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "UNUSED",
     "by_groups",
     "connected",
+    "draw_canaries",
     "draw_members",
     "draw_pool",
     "first_of_each",
@@ -167,17 +169,28 @@ def by_groups(
     return samples[np.argsort(turn, kind="stable")]
 
 
-def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: bool) -> NDArray[np.bool_]:
-    """Mask of the members among a pool's samples with these groups: whole groups, together ``share`` of the
-    pool up to half of the largest group; with ``rest`` all samples that the seed does not draw.
+def draw_members(group: NDArray[np.int64], subset: Subset) -> NDArray[np.bool_]:
+    """Mask of the members among the samples of a pool with these groups: whole groups, together the subset's
+    share of the pool up to half of the largest group, or with canaries each by a fair coin of its own; with
+    ``rest`` all samples that the seed does not draw.
 
     Raises `InvalidInput` where all are members, or none.
     """
-    drawn = share_of(group, shuffled_groups(group, stream(seed, "members")), share)
+    if subset.canaries is None:
+        order = shuffled_groups(group, stream(subset.seed, "members"))
+        drawn = share_of(group, order, subset.share)
+    else:
+        drawn = stream(subset.seed, "coins").random(len(group)) < 0.5
     if drawn.all() or not drawn.any():
         raise InvalidInput(
-            f"a share of {share:g} of {len(group)} samples in {len(np.unique(group))} groups of near-copies "
-            "leaves no members, or nothing but members",
+            f"a share of {subset.share:g} of {len(group)} samples in {len(np.unique(group))} groups of "
+            "near-copies leaves no members, or nothing but members",
             hint="draw a larger pool",
         )
-    return ~drawn if rest else drawn
+    return ~drawn if subset.rest else drawn
+
+
+def draw_canaries(subset: Subset, seed: int) -> NDArray[np.intp]:
+    """The places in the pool of its canaries, which the ``seed`` of the data draws; empty where the subset
+    has none."""
+    return shuffled(stream(seed, "canaries"), subset.pool)[: subset.canaries or 0]

@@ -35,6 +35,9 @@ class Subset(Strict):
     "no" and "yes", that says who they are: ``share`` of the pool are such, and the others come from the rest
     of the set, as do all further splits. ``drawn`` draws members by the seed all the same, from that pool:
     for an attacker's own models, and for whoever must not know the members.
+
+    With ``canaries`` every sample of the pool is a member by a fair coin of its own, which ``seed`` tosses,
+    and so many of them, which the seed of the `DataSpec` draws, have wrong labels: they stand out most.
     """
 
     pool: Annotated[int, Field(ge=20, le=1_000_000)]
@@ -43,12 +46,24 @@ class Subset(Strict):
     rest: bool = False
     members: Annotated[str | None, Field(min_length=1, exclude_if=lambda name: name is None)] = None
     drawn: Annotated[bool, Field(exclude_if=lambda drawn: not drawn)] = False
-    # What was stored before there were these two fields keeps its name: they are left out where unused.
+    canaries: Annotated[int | None, Field(ge=20, exclude_if=lambda count: count is None)] = None
+    # What was stored before there were these fields keeps its name: they are left out where unused.
 
     @model_validator(mode="after")
     def _drawn_from_known(self) -> Self:
         if self.drawn and self.members is None:
             raise ValueError("'drawn' is for a pool of known 'members': all others are drawn anyway")
+        return self
+
+    @model_validator(mode="after")
+    def _of_fair_coins(self) -> Self:
+        if self.canaries is not None:
+            if self.share != 0.5 or self.members is not None:
+                raise ValueError(
+                    "with 'canaries' fair coins draw the members: leave out 'share' and 'members'"
+                )
+            if self.canaries > self.pool:
+                raise ValueError(f"of a pool of {self.pool} there cannot be {self.canaries} canaries")
         return self
 
     def redrawn(self, *what: str | int, rest: bool = False) -> Subset:

@@ -118,6 +118,10 @@ class StoredTrial(Trial):
         figures: Mapping[str, float] = self._record()["figures"].get(split, {})
         return figures
 
+    def promised(self) -> Mapping[str, float]:
+        """The ledger of the model's training; empty of a model that was not trained by DP-SGD."""
+        return {} if self.model.remote is not None else self._record().get("privacy") or {}
+
     def _record(self) -> dict[str, Any]:
         return self._recorded((self.model.teacher or self.model).artifact)
 

@@ -48,6 +48,7 @@ class MadeUp:
     undefended: list[list[str]] = field(default_factory=list)
     probes: Mapping[str, list[list[str]]] = field(default_factory=dict)
     trained_on: tuple[int, ...] = ()
+    ledger: Mapping[str, float] = field(default_factory=dict)
     trained_for_defence: Sequence[Mapping[str, Any]] = ()
     """The records of obfuscators."""
     found: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -74,6 +75,9 @@ class MadeUp:
 
     def trained(self, split: Split) -> Mapping[str, float]:
         return {"honesty": 0.25, "samples": 40.0} if split == "validation" else {}
+
+    def promised(self) -> Mapping[str, float]:
+        return self.ledger
 
     def obfuscators(self) -> list[Mapping[str, Any]]:
         return list(self.trained_for_defence)

@@ -9,12 +9,14 @@ from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.membership import Candidates, judge_members
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.jobs.recipe import DataSpec, Subset
+from leakrange.data.splits import draw_canaries
+from leakrange.jobs.recipe import DataSpec, Subset, TrainingRecipe
 from leakrange.jobs.samples import Span
 from leakrange.metrics import Estimate, auc_interval, membership_report, wilson_interval
+from leakrange.metrics.one_run import epsilon_of_guesses
 from leakrange.scenario.stored_trial import trained_on
 from leakrange.wire.errors import LeakrangeError
-from tests.attacks.kinds.ready import MadeUp, judged_by
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel, judged_by
 
 DISCOVERIES = ("power_at_fdr", "called_at_fdr", "right_at_fdr")
 """Figures that tests of their own are about."""
@@ -110,3 +112,35 @@ def test_who_averages_pays_for_each_draw_and_defends_its_shadows_as_often_as_it_
         ("one on pool", "one on auxiliary"),
         ("other on pool", "other on auxiliary"),
     ]
+
+
+def test_a_pool_with_canaries_has_a_bound_of_what_its_provider_promised() -> None:
+    """They are judged beside all records, by the truth at their own places."""
+    data = DataSpec(name="digits", seed=3, subset=Subset(pool=600, canaries=400))
+    assert data.subset is not None
+    places = draw_canaries(data.subset, 3)
+    rng = np.random.default_rng(1)
+    members = rng.random(600) < 0.5
+    members[places] = np.arange(400) % 2 == 0
+    scores = rng.random(600).astype(np.float32)
+    scores[places] += 2.0 * members[places]  # canaries alone are told
+    records = Span(data=data.of_everyone(), split="pool", start=0, stop=600)
+    trial = MadeUp(
+        needs=Needs(probes={"records": ["p"]}, asked={"records": records.model_dump(mode="json")}),
+        model=MadeUpModel(TrainingRecipe(data=data, behaviour="honest"), target="digit"),
+        probes={"records": [["0" * 64]]},
+        trained_on=tuple(np.flatnonzero(members).tolist()),
+        ledger={"epsilon": 1.0, "delta": 1e-6},
+        found={"scores": scores},
+        uploaded=Uploaded([{"digit": [0, 1], "y": [0, 1]}], np.array([0, 0]), None),
+    )
+    figures = judged_by(kinds["membership"](), trial)
+    assert figures.metrics["promise_holds"].value == 0.0
+    assert figures.metrics["exposed_auc"].value > 0.99 > figures.metrics["auc"].value
+    promise = figures.views["promise"]
+    assert promise["found"] == pytest.approx(epsilon_of_guesses(400, 400, 400, 1e-6, 0.05 / 6))
+    assert (promise["promised"], promise["delta"], promise["canaries"]) == (1.0, 1e-6, 400)
+    trial.ledger = {}
+    unpromised = judged_by(kinds["membership"](), trial).metrics
+    assert "epsilon_promised" not in unpromised
+    assert unpromised["epsilon_found"].value > 4.0

@@ -25,12 +25,14 @@ from leakrange.data import POPULATION, Samples, names
 from leakrange.data.importing.answers import RecordedAnswers
 from leakrange.data.resembling import groups_of
 from leakrange.data.spans import members_of, samples_of, span_of
+from leakrange.data.splits import draw_canaries
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.jobs.steps.walk import WALK, WalkOrder, Walks
 from leakrange.metrics import Estimate, Membership, Ranking, measured
 from leakrange.metrics.controls import BesideBlind
+from leakrange.metrics.one_run import DELTA, Canaries
 from leakrange.metrics.views import viewed
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput, LeakrangeError
@@ -248,6 +250,7 @@ class MembershipKind(Kind):
             group=group,
             blind=blind,
             spent=spent,
+            places=canary_places(trial),
         )
 
     def judge_recorded(self, attack: type[Attack], answers: RecordedAnswers, seed: int) -> Judged | str:
@@ -306,27 +309,44 @@ def judge_members(
     fold: NDArray[np.integer] | None = None,
     decided: bool = False,
     blind: Ranking | None = None,
+    places: NDArray[np.integer] | None = None,
 ) -> Judged:
     """Compares one score per record (N,), higher meaning member, with the truth (N,).
 
     ``utility`` holds the metrics of what users got under the same defence. ``spent`` is the number of answers
     that the attack used. ``group`` (N,) tells which records resemble each other, as those of one person do,
     and ``fold`` (N,) which model gave each score, if several did; ``decided`` whether scores above 0
-    say member. ``blind`` is what `blindly` says of the same records. Raises `LeakrangeError` for a wrong
-    number of scores, or scores that are not numbers.
+    say member. ``blind`` is what `blindly` says of the same records, and ``places`` are those of canaries
+    among them. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
             f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
         )
     membership = Membership(scores, members, group, fold, trial.seed, decided)
-    beside = [] if blind is None else [BesideBlind(membership, blind)]
+    beside: list[object] = [] if blind is None else [BesideBlind(membership, blind)]
+    views = viewed(membership.guesses, membership)
+    if places is not None:
+        ledger = trial.promised()
+        canaries = Canaries(
+            scores[places], members[places], ledger.get("epsilon"), ledger.get("delta", DELTA)
+        )
+        beside.append(canaries)
+        views |= canaries.viewed()
     return Judged(
         metrics=utility | measured(membership.guesses, membership, *beside),
-        views=viewed(membership.guesses, membership),
+        views=views,
         victims=len(membership.guesses.truth),
         spent=spent,
     )
+
+
+def canary_places(trial: Trial) -> NDArray[np.intp] | None:
+    """The places in the pool of its canaries; None where it has none."""
+    data = trial.model.recipe.data
+    if data.subset is None or data.subset.canaries is None:
+        return None
+    return draw_canaries(data.subset, data.seed)
 
 
 def blind_fit(trial: Trial) -> dict[str, Fit]:

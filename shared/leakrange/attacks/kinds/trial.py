@@ -175,6 +175,11 @@ class Trial(Protocol):
         such samples."""
         ...
 
+    def promised(self) -> Mapping[str, float]:
+        """What the training by DP-SGD promises, as `leakrange.providers.model_config.PrivacyLedger` names it;
+        empty where it promises nothing."""
+        ...
+
     def obfuscators(self) -> list[Mapping[str, Any]]:
         """The records of what was trained for the defence, in the order of its chain; empty where nothing
         was. Raises `NotFound` for a record that is not stored."""
