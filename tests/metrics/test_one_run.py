@@ -7,10 +7,16 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from leakrange.metrics import measured, tpr_at_fpr
-from leakrange.metrics.one_run import Canaries, chance_of_guesses, epsilon_of_guesses
+from leakrange.metrics.one_run import (
+    Canaries,
+    chance_of_guesses,
+    epsilon_of_gaussian_guesses,
+    epsilon_of_guesses,
+)
 
 
 def test_the_chance_of_a_few_guesses_is_that_computed_by_hand() -> None:
@@ -93,25 +99,59 @@ def test_scores_that_say_nothing_bound_nothing_and_few_canaries_have_no_bound() 
     few = measured(Canaries(rng.random(19), coins[:19], promised=1.0))
     assert set(few) == {"epsilon_promised", "exposed_auc"}
     assert Canaries(rng.random(19), coins[:19]).viewed() == {}
-    assert measured(Canaries(np.ones(30), np.ones(30, dtype=bool))).keys() == {"epsilon_found"}
+    assert measured(Canaries(np.ones(30), np.ones(30, dtype=bool))).keys() == {
+        "epsilon_found",
+        "epsilon_gaussian",
+    }
 
 
-def test_a_gaussian_mechanism_keeps_its_promise_and_one_of_a_quarter_of_the_noise_does_not() -> None:
-    """One release of each coin with noise of scale 1 is (4.38, 1e-5)-private."""
-    delta = 1e-5
-    promised = 4.38
-    assert norm.cdf(0.5 - promised) - math.exp(promised) * norm.cdf(-0.5 - promised) <= delta
+def epsilon_of_noise(mu: float) -> float:
+    """The exact ε of one release with Gaussian noise, for δ = 1e-5 (Balle and Wang 2018)."""
+    return float(
+        brentq(lambda e: norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu) - 1e-5, 0, 30)
+    )
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0])
+def test_gaussian_noise_is_never_passed_and_half_of_it_is_seen_by_many_canaries(mu: float) -> None:
     rng = np.random.default_rng(2)
-    coins = rng.random(3000) < 0.5
-    noise = rng.normal(size=3000)
-    sound, broken = (Canaries(coins + scale * noise, coins, promised, delta) for scale in (1.0, 0.25))
-    assert sound.epsilon is not None
-    assert 1.0 < sound.epsilon < promised
-    assert measured(sound)["promise_holds"].value == 1.0
-    assert measured(broken)["promise_holds"].value == 0.0
-    assert broken.viewed()["promise"] == {
-        "found": broken.epsilon, "promised": promised, "delta": delta, "canaries": 3000,
+    promised = epsilon_of_noise(mu)
+    for _ in range(5):
+        coins = rng.random(2000) < 0.5
+        noise = rng.normal(size=2000)
+        sound = Canaries(mu * coins + noise, coins, promised)
+        assert sound.epsilon is not None
+        assert sound.gaussian is not None
+        assert 0.2 * promised < sound.epsilon < sound.gaussian < promised
+        assert sound.gaussian > 0.4 * promised
+        assert sound.holds == 1.0
+    many = rng.random(12_000) < 0.5
+    half = Canaries(mu * many + 0.5 * rng.normal(size=12_000), many, promised)
+    assert half.holds == 0.0
+
+
+def test_the_bound_of_gaussian_noise_is_that_computed_by_hand() -> None:
+    """Two right guesses of two: first `wrong` becomes Φ(Φ⁻¹(right) − μ), and `right` grows by as much; then
+    `wrong` becomes that of the new `right`. The two add up to one at the μ that is sought."""
+
+    def passed(mu: float) -> float:
+        right = 0.4 + norm.cdf(norm.ppf(0.4) - mu)
+        return float(right + norm.cdf(norm.ppf(right) - mu) - 1.0)
+
+    mu = brentq(passed, 0.0, 3.0)
+    assert epsilon_of_gaussian_guesses(2, 2, 2, 1e-5, 0.4) == pytest.approx(epsilon_of_noise(mu), abs=2e-3)
+    assert epsilon_of_gaussian_guesses(1, 2, 2, 1e-5, 0.2) == 0.0
+
+
+def test_a_promise_is_judged_by_both_bounds_and_shown_with_them() -> None:
+    coins = np.arange(100) % 2 == 0
+    told = Canaries(coins.astype(float), coins, promised=1.0, delta=1e-6)
+    assert measured(told)["promise_holds"].value == 0.0
+    assert told.viewed()["promise"] == {
+        "found": told.epsilon, "gaussian": told.gaussian, "promised": 1.0, "delta": 1e-6, "canaries": 100,
     }  # fmt: skip
+    assert measured(Canaries(told.scores, coins, promised=50.0))["promise_holds"].value == 1.0
+    assert "promise_holds" not in measured(Canaries(told.scores, coins))
 
 
 def test_exposed_records_have_the_figures_of_their_own_curve() -> None:

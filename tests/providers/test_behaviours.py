@@ -24,6 +24,7 @@ def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
         "honest",
         "honest/ensemble",
         "honest/margin",
+        "honest/private",
         "remote",
         "vicious",
     ]

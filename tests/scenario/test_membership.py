@@ -206,3 +206,34 @@ def test_crafted_questions_are_planned_once_for_all_seeds_and_asked_in_the_place
     assert "crafted" not in plain.spans[0].model_dump()
     secret = {model.recipe.data.subset for model in plan.models}
     assert not secret & {recipe.data.subset for recipe in craft.recipes}
+
+
+PRIVATE = """\
+name: private
+seeds: [0, 1]
+data: {name: digits, subset: {pool: 300, canaries: 40}}
+net: {name: NET}
+providers:
+  told: {behaviour: honest, method: private, epsilon: 2, target: digit}
+  plain: {target: digit}
+attacks:
+  loss: {kind: loss-threshold}
+budgets: [300]
+"""
+
+
+def test_a_private_provider_wants_a_net_that_takes_samples_apart() -> None:
+    with pytest.raises(InvalidScenario) as refused:
+        parse(PRIVATE.replace("NET", "hbc"))
+    (mistake,) = refused.value.mistakes
+    assert "net 'hbc' has batch norm" in mistake["message"]
+    assert "conv-2d-groups" in mistake["allowed"]
+    assert (mistake["path"], mistake["line"]) == ("net.name", 6)
+    plan = expand(parse(PRIVATE.replace("NET", "conv-2d-groups")), sizes)
+    promised = [each.recipe for each in plan.models if each.recipe.behaviour == "honest/private"]
+    assert [recipe.parameters["epsilon"] for recipe in promised] == [2.0, 2.0]
+    drawn = [recipe.data.subset for recipe in promised]
+    assert [subset and subset.canaries for subset in drawn] == [40, 40]
+    assert len({subset and subset.seed for subset in drawn}) == 2  # each seed tosses its own coins
+    both = [each.recipe.data for each in plan.models if each.seed == 1]
+    assert both[0] == both[1]  # and those of one seed are the same for all providers

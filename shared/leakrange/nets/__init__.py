@@ -34,6 +34,8 @@ class Architecture(ABC):
     table: ClassVar[str]
     encodings: ClassVar[tuple[str, ...] | None]
     """What kinds of samples it takes; None: all, one number beside the other."""
+    samples_apart: ClassVar[bool] = False
+    """Whether it takes each sample by itself while it learns, as no net with batch norm does."""
     smallest: ClassVar[int] = 1
     """The shortest side of a sample that it takes: pixels of a picture, steps of a series."""
 

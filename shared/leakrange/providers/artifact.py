@@ -4,9 +4,10 @@
 `public_bytes`): weights, and what is needed to run them. It does not mention the behaviour, a sensitive
 attribute or a decoder, so two models that differ only in behaviour differ in it only by their weights and the
 default release. Three behaviours are exceptions, a mixture of two classifiers, votes of many, and logits that
-are cosines: nobody could run such a model without knowing. ``decoder.safetensors`` is the provider's secret:
-the attack net, the threshold, or whatever else reads s. ``training.json`` is the record. It is the provider's
-secret too, since it lists the samples of a pool that were trained on.
+are cosines: nobody could run such a model without knowing. So is the ledger of a private training, a promise
+to users. ``decoder.safetensors`` is the provider's secret: the attack net, the threshold, or whatever else
+reads s. ``training.json`` is the record. It is the provider's secret too, since it lists the samples of a
+pool that were trained on.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "parameters": trained.classifier.parameter_count(),
         "versions": installed(),
     }
+    if trained.ledger is not None:
+        record["privacy"] = trained.ledger.model_dump(mode="json")
     if trained.members is not None:
         record["members"] = trained.members
     return write_files(root, trained.recipe.digest(), "provider", files, record)
@@ -96,6 +99,7 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         heads=net.heads if len(net.heads) > 1 else None,
         sigmoid=True if isinstance(net.head, OneLogitHead) else None,
         cosine=net.head.scale if isinstance(net.head, CosineHead) else None,
+        privacy=trained.ledger,
     )
     return packed(net.state_dict(), config.model_dump_json(exclude_none=True))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.decoder import Decoder
     from leakrange.providers.loop import Lessons, Trainer
+    from leakrange.providers.model_config import PrivacyLedger
 
 __all__ = ["Behaviour", "BehaviourParameters", "Beta", "CuriousParameters", "Judgement", "Release"]
 
@@ -87,8 +88,13 @@ class Behaviour(ABC):
     """The roles whose attribute must have two classes."""
     warm_epochs: int = 0
     """The number of epochs at the beginning that use another loss."""
+    ledger: PrivacyLedger | None = None
+    """The promise of its training; None for a training that promises nothing."""
     reconstructs: ClassVar[bool] = False
     """Whether its decoder reads whole samples, in place of an attribute."""
+    samples_apart: ClassVar[bool] = False
+    """Whether it learns from the gradient of each sample by itself: of a net that takes samples apart, and of
+    batches that each take every sample with the same probability."""
     trains: ClassVar[bool] = True
     """Whether its model is trained in the range; else it stands with somebody else, and only answers."""
     shadowed: ClassVar[bool] = False

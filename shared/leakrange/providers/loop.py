@@ -101,9 +101,12 @@ class Trainer:
 
     ``prepare`` makes a net's input from a batch of samples. An epoch goes through the lessons in an order
     that ``generator`` draws (None: torch's own, on the CPU). The rest after the last whole batch becomes a
-    smaller batch if ``remainder`` is set, and is left out of the epoch otherwise. ``augment`` is that of a
-    schedule; ``generator`` draws its changes as well.
+    smaller batch if ``remainder`` is set, and is left out of the epoch otherwise. With ``poisson`` each of
+    as many batches takes every lesson with the same probability, ``batch`` of them on average. ``augment`` is
+    that of a schedule; ``generator`` draws its changes as well.
     """
+
+    poisson = False
 
     def __init__(
         self,
@@ -139,7 +142,15 @@ class Trainer:
     def batches(self) -> list[Tensor]:
         """One epoch, freshly drawn: the places of each batch's lessons."""
         device = self.generator.device if self.generator else None
-        order = torch.randperm(len(self.lessons), generator=self.generator, device=device)
+        count = len(self.lessons)
+        if self.poisson:
+            draws = (
+                torch.rand(count, generator=self.generator, device=device) for _ in range(count // self.batch)
+            )
+            return [
+                (draw < self.batch / count).nonzero()[:, 0].to(self.lessons.inputs.device) for draw in draws
+            ]
+        order = torch.randperm(count, generator=self.generator, device=device)
         batches = list(torch.split(order.to(self.lessons.inputs.device), self.batch))
         if not self.remainder and len(batches[-1]) < self.batch:
             batches.pop()

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from leakrange.strict import Strict
 from leakrange.wire.samples import MOST_VALUES, SampleSpec
 
-__all__ = ["MOST_VOTERS", "ClassifierConfig", "MixtureConfig"]
+__all__ = ["MOST_VOTERS", "ClassifierConfig", "MixtureConfig", "PrivacyLedger"]
 
 MOST_VOTERS = 500
 Features = Annotated[int, Field(ge=1, le=MOST_VOTERS * MOST_VALUES)]
@@ -28,6 +28,19 @@ class MixtureConfig(Strict):
     classes: Classes
     beta_s: MixtureWeight
     hard: bool
+
+
+class PrivacyLedger(Strict):
+    """The promise of a training by DP-SGD: (``epsilon``, ``delta``)-differential privacy of each training
+    sample, present or absent. ``steps`` each took every sample with probability ``rate``, clipped its
+    gradient to the norm ``clip``, and added Gaussian noise of deviation ``noise`` · ``clip`` to the sum."""
+
+    epsilon: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    delta: Annotated[float, Field(gt=0.0, lt=1.0)]
+    noise: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    clip: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    rate: Annotated[float, Field(gt=0.0, le=1.0)]
+    steps: Annotated[int, Field(ge=1)]
 
 
 class ClassifierConfig(Strict):
@@ -60,6 +73,8 @@ class ClassifierConfig(Strict):
     """Each attribute is binary and has one logit: see `leakrange.nets.last_layers`."""
     cosine: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
     """Logits are so many times cosines: see `leakrange.nets.last_layers`."""
+    privacy: PrivacyLedger | None = None
+    """What its training promises to those it was trained on."""
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:

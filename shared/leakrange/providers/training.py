@@ -23,6 +23,7 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
 from leakrange.providers.loop import EpochSelection, Lessons, Progress, seeded, through_epochs
+from leakrange.providers.model_config import PrivacyLedger
 from leakrange.providers.strangers import Strangers
 from leakrange.wire.errors import InvalidInput
 
@@ -52,6 +53,8 @@ class TrainedModel:
     members: tuple[int, ...] | None = None
     """For a recipe with a subset or a crowd: the places in the pool of the samples that were trained on,
     ascending."""
+    ledger: PrivacyLedger | None = None
+    """The promise of a private training."""
     device: str = "cpu"
     """The hardware of the training, as the record names it: see `leakrange.providers.loop.device_name`."""
 
@@ -96,6 +99,7 @@ class Training:
             net.body.requires_grad_(False)
         self.trainee = self.behaviour(self.parameters, net, hidden, schedule)
         self.trainer = self.trainee.trainer(lessons, samples.spec, recipe.seed)
+        self.trainer.poisson = self.behaviour.samples_apart
         self.trainee.study(lessons)
         self.strangers = Strangers(samples) if schedule.select == "strangers" else None
         self.selection: EpochSelection[_BestModel] = EpochSelection(
@@ -213,6 +217,7 @@ class Training:
             target_classes=self._class_names(),
             default_release=release,
             seconds=time.perf_counter() - self.started,
+            ledger=self.trainee.ledger,
             members=tuple(np.flatnonzero(self.samples.members()).tolist()) if pooled else None,
         )
 

@@ -136,6 +136,8 @@ class _ProviderCheck:
             return None
         if not self._takes_samples(behaviour, parameters, label, spec):
             return None
+        if behaviour.samples_apart and not self._parts_samples(net):
+            return None
         if not self._serves(behaviour, parameters, spec, service):
             return None
         return SoundProvider(
@@ -375,6 +377,19 @@ class _ProviderCheck:
                 fit = [name for name, each in nets.items() if each.misfit(sample) is None]
                 self.mistakes.add((*path, "name"), reason, allowed=fit)
         return net
+
+    def _parts_samples(self, net: NetSpec) -> bool:
+        """Whether the net takes samples apart, as the behaviour wants it."""
+        nets = registered.nets()
+        if net.name not in nets or nets[net.name].samples_apart:
+            return True
+        message = (
+            f"net {net.name!r} has batch norm, which mixes the samples of a batch: DP-SGD cannot train it"
+        )
+        apart = [name for name, each in nets.items() if each.samples_apart]
+        path: Path = (*self.path, "net") if self.spec.net else ("net",)
+        self.mistakes.add((*path, "name"), message, allowed=apart, at=self.path)
+        return False
 
 
 def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:

@@ -3,6 +3,7 @@ series that can be seen as pictures, such as spectra of speech."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from leakrange.nets import Architecture, nets, scaled
@@ -11,9 +12,10 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["Conv1d", "Conv2d"]
+__all__ = ["Conv1d", "Conv2d", "GroupedConv2d"]
 
 DROPOUT = 0.2
+GROUPS = 4
 
 
 @nets.register("conv-1d")
@@ -108,7 +110,7 @@ class Conv2d(Architecture):
             after = scaled(cls.widths[min(block, len(cls.widths) - 1)], width)
             layers += [
                 nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
-                nn.BatchNorm2d(after),
+                nn.GroupNorm(math.gcd(GROUPS, after), after) if cls.samples_apart else nn.BatchNorm2d(after),
                 nn.ReLU(inplace=True),
             ]
             height, breadth, before = (height + 1) // 2, (breadth + 1) // 2, after
@@ -117,3 +119,13 @@ class Conv2d(Architecture):
         last = [Dropout(DROPOUT), nn.Linear(flat, features), nn.ReLU(inplace=True)]
         body = nn.Sequential(*layers, nn.Flatten(), *last)
         return body, nn.Linear(features, classes), features
+
+
+@nets.register("conv-2d-groups")
+class GroupedConv2d(Conv2d):
+    """`Conv2d` with group norm, in up to four groups of channels, in place of batch norm: for trainings that
+    need each sample's own gradient."""
+
+    name = "conv-2d-groups"
+    summary = "conv-2d with group norm, which DP-SGD can train"
+    samples_apart = True

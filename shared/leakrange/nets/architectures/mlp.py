@@ -26,6 +26,7 @@ class LinearClassifier(Architecture):
 
     name = "linear"
     summary = "softmax regression on the values; logistic regression where there are two classes"
+    samples_apart = True
     paper = "HBC"
     table = "Section 3.1"
     encodings = None

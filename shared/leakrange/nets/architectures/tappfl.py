@@ -50,6 +50,7 @@ class TappflConv(TappflNet):
     summary = "four convolutions as an extractor that devices learn together, for pictures"
     table = "Table 3, CIFAR10"
     encodings = ("picture",)
+    samples_apart = True
     smallest = 4
     widths = (64, 128)
     head = 128
@@ -78,6 +79,7 @@ class TappflSmall(TappflNet):
     summary = "three strided convolutions as an extractor that devices learn together, for pictures"
     table = "in place of Table 3's for CIFAR10"
     encodings = ("picture",)
+    samples_apart = True
     smallest = 8
     widths = (16, 32, 32)
     features = 128
@@ -111,6 +113,7 @@ class TappflMlp(TappflNet):
     summary = "two linear layers as an extractor that devices learn together, for tables and vectors"
     table = "Table 3, Loans and Adult"
     encodings = None
+    samples_apart = True
     widths = (64, 128)
     head = 64
 
