@@ -2,6 +2,7 @@ import pytest
 
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.providers.behaviours import behaviours
 from leakrange.providers.training import TrainedModel, train
 from tests.providers.pictures import patches
 
@@ -11,7 +12,7 @@ def recipe(behaviour: str, parameters: dict[str, object], epochs: int = 1, seed:
         data=DataSpec(name="patches"),
         behaviour=behaviour,
         parameters=parameters,
-        net=NetSpec(width=0.5),
+        net=NetSpec(name="conv-2d-groups" if behaviours[behaviour].samples_apart else "hbc", width=0.5),
         schedule=Schedule(epochs=epochs, batch=40),
         seed=seed,
     )
@@ -25,6 +26,7 @@ def images() -> Samples:
 CASES = {
     "honest": ("honest", {"target": "hat"}),
     "ensemble": ("honest/ensemble", {"target": "hat", "voters": 3}),
+    "private": ("honest/private", {"target": "hat", "noise": 0.5, "delta": 1e-4}),
     "margin": ("honest/margin", {"target": "hat", "scale": 16.0, "margin": 0.2}),
     "regularized": (
         "curious/regularized",

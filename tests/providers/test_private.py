@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from leakrange.data.samples import Samples
 from leakrange.federation.accounting import epsilon
-from leakrange.jobs.recipe import NetSpec, OptimiserSpec, Schedule, TrainingRecipe
+from leakrange.jobs.recipe import OptimiserSpec, Schedule
 from leakrange.metrics.one_run import Canaries
 from leakrange.nets import nets
 from leakrange.nets.dropout import Dropout
@@ -139,15 +139,7 @@ def test_nets_say_whether_they_take_samples_apart() -> None:
 
 
 def test_the_ledger_is_in_the_file_that_users_get_and_in_the_record(tmp_path: Path, images: Samples) -> None:
-    schedule = Schedule(epochs=3, batch=40, lr=0.02, optimiser=OptimiserSpec(name="sgd", momentum=0.5))
-    named = recipe("honest/private", {"target": "hat", "epsilon": 20.0, "delta": 1e-4})
-    named = TrainingRecipe(
-        data=named.data,
-        behaviour=named.behaviour,
-        parameters=named.parameters,
-        net=NetSpec(name="conv-2d-groups", width=0.5),
-        schedule=schedule,
-    )
+    named = recipe("honest/private", {"target": "hat", "epsilon": 20.0, "delta": 1e-4}, epochs=2)
     trained = train(named, images)
     assert trained.ledger is not None
     loaded = load(save(tmp_path, trained))
