@@ -98,7 +98,7 @@ def test_scores_that_say_nothing_bound_nothing_and_few_canaries_have_no_bound() 
     assert Canaries(rng.random(600), coins).epsilon == 0.0
     few = measured(Canaries(rng.random(19), coins[:19], promised=1.0))
     assert set(few) == {"epsilon_promised", "exposed_auc"}
-    assert Canaries(rng.random(19), coins[:19]).viewed() == {}
+    assert Canaries(rng.random(19), coins[:19]).viewed({}) == {}
     assert measured(Canaries(np.ones(30), np.ones(30, dtype=bool))).keys() == {
         "epsilon_found",
         "epsilon_gaussian",
@@ -147,8 +147,9 @@ def test_a_promise_is_judged_by_both_bounds_and_shown_with_them() -> None:
     coins = np.arange(100) % 2 == 0
     told = Canaries(coins.astype(float), coins, promised=1.0, delta=1e-6)
     assert measured(told)["promise_holds"].value == 0.0
-    assert told.viewed()["promise"] == {
+    assert told.viewed({"noise": 0.5, "steps": 7, "clip": 1.0})["promise"] == {
         "found": told.epsilon, "gaussian": told.gaussian, "promised": 1.0, "delta": 1e-6, "canaries": 100,
+        "noise": 0.5, "rate": None, "steps": 7,
     }  # fmt: skip
     assert measured(Canaries(told.scores, coins, promised=50.0))["promise_holds"].value == 1.0
     assert "promise_holds" not in measured(Canaries(told.scores, coins))

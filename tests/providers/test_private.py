@@ -76,8 +76,8 @@ def test_a_step_is_the_sum_of_clipped_gradients_and_noise() -> None:
 def test_batches_take_each_sample_by_itself() -> None:
     lessons = Lessons(torch.zeros(200, 1), torch.zeros(200, dtype=torch.int64))
     private = trainee(PICTURE, Schedule(batch=20), 200)
-    trainer = Trainer(private, lessons, batch=20, generator=torch.Generator().manual_seed(1))
-    trainer.poisson = True
+    generator = torch.Generator().manual_seed(1)
+    trainer = Trainer(private, lessons, batch=20, generator=generator, poisson=True)
     epochs = [trainer.batches() for _ in range(40)]
     assert {len(epoch) for epoch in epochs} == {10}
     sizes = np.array([len(batch) for epoch in epochs for batch in epoch])
@@ -172,9 +172,7 @@ def test_a_ledger_of_twice_the_noise_is_found_out(provider: type[Private], holds
         torch.nn.init.zeros_(net.head.weight)  # type: ignore[arg-type]
         private = provider(parameters, net, 0, schedule)
         private.study(lessons)
-        trainer = Trainer(private, lessons, batch=members)
-        trainer.poisson = True
-        trainer.epoch()
+        Trainer(private, lessons, batch=members, poisson=True).epoch()
     weight = net.head.weight.detach().numpy()  # type: ignore[union-attr]
     scores = (weight[1] - weight[0]) * np.where(np.arange(count) % 2, 1, -1)
     assert private.ledger is not None

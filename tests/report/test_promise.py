@@ -18,6 +18,8 @@ HELD = {  # by provider and seed: found, if Gaussian, promised
     ("digits-parameterized-raw", 1): (5.0, 7.0, None),
 }
 
+LEDGER = ("noise", "rate", "steps")
+
 
 def shown() -> RunResults:
     made = run()
@@ -25,6 +27,7 @@ def shown() -> RunResults:
     for each in made.trials:
         found, gaussian, promised = HELD.get((each.provider, each.seed), (None, None, None))
         view = {"found": found, "gaussian": gaussian, "promised": promised, "delta": 1e-5, "canaries": 300}
+        view |= {"noise": 1.5, "rate": 0.25, "steps": 40} if promised else dict.fromkeys(LEDGER)
         trials.append(each.model_copy(update={"views": {} if found is None else {"promise": view}}))
     return made.model_copy(update={"trials": trials})
 
@@ -41,8 +44,8 @@ def test_each_provider_s_promise_holds_or_is_broken_in_words() -> None:
     assert drawn.note in drawn.label
     rows = [row for row in drawn.table.rows if row[0] == "digits-honest"]
     assert [row[1:] for row in sorted(rows, key=lambda row: int(str(row[1])))] == [
-        [0, 1.25, 1.5, 4.0, 1e-5, 300, "holds"],
-        [1, 2.25, 4.5, 4.0, 1e-5, 300, "broken"],
+        [0, 1.25, 1.5, 4.0, 1e-5, 1.5, 0.25, 40, 300, "holds"],
+        [1, 2.25, 4.5, 4.0, 1e-5, 1.5, 0.25, 40, 300, "broken"],
     ]
 
 

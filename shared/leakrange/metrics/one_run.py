@@ -5,7 +5,7 @@ for those whose privacy is that of Gaussian noise (Mahloujifar, Melis and Chaudh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -155,12 +155,14 @@ class Canaries:
         """How well the scores part them; None where all are members, or none is."""
         return separation(self.scores, self.truth) if 0 < self.truth.sum() < len(self.truth) else None
 
-    def viewed(self) -> dict[str, Any]:
-        """The view "promise" of a trial, in JSON's types; empty where there is no bound."""
+    def viewed(self, ledger: Mapping[str, float]) -> dict[str, Any]:
+        """The view "promise" of a trial, in JSON's types, with the ``ledger`` of its training; empty where
+        there is no bound."""
         if self.epsilon is None:
             return {}
         view = {"found": self.epsilon, "gaussian": self.gaussian, "promised": self.promised}
-        return {"promise": view | {"delta": self.delta, "canaries": len(self.truth)}}
+        view |= {"delta": self.delta, "canaries": len(self.truth)}
+        return {"promise": view | {name: ledger.get(name) for name in ("noise", "rate", "steps")}}
 
 
 metric(

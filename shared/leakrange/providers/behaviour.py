@@ -189,7 +189,7 @@ class Behaviour(ABC):
         """The trainer that gives it batches of ``lessons``, which are samples of ``spec``."""
         from leakrange.providers.loop import Trainer
 
-        return Trainer.of(self, lessons, spec, self.schedule, seed)
+        return Trainer.of(self, lessons, spec, self.schedule, seed, poisson=self.samples_apart)
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""

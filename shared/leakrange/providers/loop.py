@@ -106,8 +106,6 @@ class Trainer:
     that of a schedule; ``generator`` draws its changes as well.
     """
 
-    poisson = False
-
     def __init__(
         self,
         trainee: Trainee,
@@ -118,6 +116,7 @@ class Trainer:
         generator: torch.Generator | None = None,
         remainder: bool = False,
         augment: Literal["varied"] | bool = False,
+        poisson: bool = False,
     ) -> None:
         self.trainee = trainee
         self.lessons = lessons
@@ -126,9 +125,19 @@ class Trainer:
         self.generator = generator
         self.remainder = remainder
         self.augment = augment
+        self.poisson = poisson
 
     @classmethod
-    def of(cls, trainee: Trainee, lessons: Lessons, spec: SampleSpec, schedule: Schedule, seed: int) -> Self:
+    def of(
+        cls,
+        trainee: Trainee,
+        lessons: Lessons,
+        spec: SampleSpec,
+        schedule: Schedule,
+        seed: int,
+        *,
+        poisson: bool = False,
+    ) -> Self:
         """The trainer of a recipe with that schedule and seed, for lessons that are samples of ``spec``."""
         return cls(
             trainee,
@@ -137,6 +146,7 @@ class Trainer:
             prepare=scaled(spec, schedule),
             generator=torch.Generator(device=lessons.inputs.device).manual_seed(seed),
             augment=schedule.augment,
+            poisson=poisson,
         )
 
     def batches(self) -> list[Tensor]:

@@ -99,7 +99,6 @@ class Training:
             net.body.requires_grad_(False)
         self.trainee = self.behaviour(self.parameters, net, hidden, schedule)
         self.trainer = self.trainee.trainer(lessons, samples.spec, recipe.seed)
-        self.trainer.poisson = self.behaviour.samples_apart
         self.trainee.study(lessons)
         self.strangers = Strangers(samples) if schedule.select == "strangers" else None
         self.selection: EpochSelection[_BestModel] = EpochSelection(

@@ -332,7 +332,7 @@ def judge_members(
             scores[places], members[places], ledger.get("epsilon"), ledger.get("delta", DELTA)
         )
         beside.append(canaries)
-        views |= canaries.viewed()
+        views |= canaries.viewed(ledger)
     return Judged(
         metrics=utility | measured(membership.guesses, membership, *beside),
         views=views,

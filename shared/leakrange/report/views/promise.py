@@ -14,7 +14,14 @@ from leakrange.wire.views import Column, Definition, Table, Term
 __all__ = ["in_words"]
 
 KINDS = {"found": "lower bound", "gaussian": "lower bound, if Gaussian", "promised": "promised"}
-COLUMNS = ("provider", "seed", *(f"{title} ε" for title in KINDS.values()), "δ", "canaries", "promise")
+FACTS = {
+    "delta": "δ",
+    "noise": "noise",
+    "rate": "probability of a sample",
+    "steps": "steps",
+    "canaries": "canaries",
+}
+COLUMNS = ("provider", "seed", *(f"{title} ε" for title in KINDS.values()), *FACTS.values(), "promise")
 
 
 def in_words(held: Mapping[str, Any]) -> str:
@@ -51,7 +58,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         texts.append(_summed_up(label, [trial.views["promise"] for trial in each]))
         for trial in each:
             view = trial.views["promise"]
-            table.append([label, trial.seed, *(view[kind] for kind in (*KINDS, "delta", "canaries"))])
+            table.append([label, trial.seed, *(view[each] for each in (*KINDS, *FACTS))])
             table[-1].append(in_words(view))
             rows += [
                 {
