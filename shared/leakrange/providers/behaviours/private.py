@@ -73,7 +73,7 @@ class Private(Behaviour):
         if schedule.augment is True or schedule.bf16:
             raise InvalidInput(
                 "DP-SGD clips the gradient of each sample: a copy would count as another sample, and bf16 "
-                "rounds the noise",
+                "rounds the norms by which they are clipped",
                 hint="set 'augment' to false or 'varied', and leave out 'bf16'",
             )
         if parameters.delta >= 1 / len(lessons):
