@@ -16,9 +16,11 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -29,8 +31,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from leakrange.assessment.document import AssessmentPlan, Conclusion
+from leakrange.assessment.document import AssessmentPlan, Finding
 from leakrange.assessment.judged import assessed
+from leakrange.assessment.known import KnownModels, Outcomes
 from leakrange.assessment.plan import power_of
 from leakrange.assessment.question import EndpointQuestion
 from leakrange.data.importing.answer_columns import AnswerColumns
@@ -40,7 +43,7 @@ from leakrange.data.samples import Attribute
 from leakrange.scenario.recorded import recorded_results
 from leakrange.targets.target import read_target
 
-__all__ = ["MODELS", "KnownModel", "conclusion"]
+__all__ = ["MODELS", "KnownModel", "audited"]
 
 TARGET = """\
 name: model
@@ -143,8 +146,8 @@ def answers_of(model: KnownModel, records: int, seed: int) -> RecordedAnswers:
     )
 
 
-def conclusion(model: KnownModel, records: int, seed: int = 0) -> Conclusion:
-    """What an audit says of the model by so many records on either side."""
+def audited(model: KnownModel, records: int, seed: int = 0) -> Finding:
+    """What an audit finds of the model by so many records on either side."""
     answers = answers_of(model, records, seed)
     results = recorded_results(answers, seed)
     attacks = len({trial.attack for trial in results.trials})
@@ -161,7 +164,8 @@ def conclusion(model: KnownModel, records: int, seed: int = 0) -> Conclusion:
     plan = AssessmentPlan(
         name="model", scenario="", attacks=(), power=(power,), samples=2 * records, uploads=0
     )
-    return assessed(question, plan, results, records=2 * records).conclusion
+    [finding] = assessed(question, plan, results, records=2 * records).findings
+    return finding
 
 
 def _sides(answers: RecordedAnswers) -> tuple[int, int]:
@@ -173,6 +177,35 @@ def _sides(answers: RecordedAnswers) -> tuple[int, int]:
     return cases, int(len(judged) * 0.6) - cases
 
 
+def outcomes(findings: list[Finding]) -> Outcomes:
+    """What was said of several models."""
+    words = Counter(each.conclusion for each in findings)
+    return Outcomes(
+        models=len(findings),
+        leaks=words["leaks"],
+        passes=words["passes"],
+        cannot_tell=words["cannot tell"],
+        leads=tuple(
+            round(each.value - (each.control or 0.5), 4) for each in findings if each.value is not None
+        ),
+    )
+
+
+def measured(records: int, seed: int) -> Iterator[KnownModels]:
+    """All models with so many records on either side, by what is asked of them."""
+    findings: dict[tuple[str, bool], list[Finding]] = {}
+    for model in MODELS:
+        finding = audited(model, records, seed)
+        findings.setdefault((model.about, model.leaks), []).append(finding)
+        if finding.conclusion == ("passes" if model.leaks else "leaks"):
+            print(f"<!-- {model.name}, {records} records: {finding.conclusion} -->", flush=True)
+    for about in ("membership", "attribute"):
+        leaking, others = (outcomes(findings[about, leaks]) for leaks in (True, False))
+        yield KnownModels.model_validate(
+            {"about": about, "records": records, "leaking": leaking, "others": others}
+        )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
@@ -180,20 +213,18 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, nargs="+", default=[40, 150, 600])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="the figures as YAML, as audits read them")
     options = parser.parse_args()
-    print("| about | truth | records a side | models | leaks | passes | cannot tell |")
+    print("| about | records a side | truth | models | leaks | passes | cannot tell |")
     print("|---|---|---|---|---|---|---|")
-    for records in options.records:
-        counts: dict[tuple[str, bool], Counter[str]] = {}
-        for model in MODELS:
-            word = conclusion(model, records, options.seed)
-            counts.setdefault((model.about, model.leaks), Counter())[word] += 1
-            if (word == "leaks") != model.leaks and word != "cannot tell":
-                print(f"<!-- {model.name}: {word} -->")
-        for (about, leaks), words in sorted(counts.items()):
-            shown = " | ".join(str(words[each]) for each in ("leaks", "passes", "cannot tell"))
-            truth = "leaks" if leaks else "does not"
-            print(f"| {about} | {truth} | {records} | {words.total()} | {shown} |", flush=True)
+    rows = [each for records in options.records for each in measured(records, options.seed)]
+    for row in rows:
+        for truth, said in (("leaks", row.leaking), ("does not", row.others)):
+            shown = f"{said.models} | {said.leaks} | {said.passes} | {said.cannot_tell}"
+            print(f"| {row.about} | {row.records} | {truth} | {shown} |")
+    if options.write is not None:
+        content = [row.model_dump(mode="json") for row in rows]
+        options.write.write_text(yaml.safe_dump(content, sort_keys=False, default_flow_style=None))
 
 
 if __name__ == "__main__":

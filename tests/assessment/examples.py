@@ -30,7 +30,7 @@ SUBJECT = SubjectEndpoint(
     version="7",
     data="customers",
     records=2_400,
-    data_sha256="ab" * 32,
+    fingerprint="ab" * 32,
 )
 EXTRACTION = ChosenAttack(
     attack="extraction",

@@ -30,7 +30,7 @@ SUBJECT = SubjectEndpoint(
     version="2026-11",
     data="credit-records",
     records=6400,
-    data_sha256="9f" * 32,
+    fingerprint="9f" * 32,
 )
 
 

@@ -117,5 +117,5 @@ def test_a_crowd_that_there_is_not_is_refused() -> None:
         load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 90})}))
     with pytest.raises(InvalidInput, match="no cast people"):
         load(DataSpec(name="digits", crowd=CROWD))
-    with pytest.raises(ValueError, match="not of both"):
+    with pytest.raises(ValueError, match="not by subset and crowd"):
         DataSpec.model_validate({"name": "synthpeople", "crowd": {}, "subset": {"pool": 100}})

@@ -150,7 +150,8 @@ def test_a_reader_measures_a_model_attacks_it_and_protects_it(reader: Reader, tm
     assert heading.split() == ["provider", "none", "noisy", "label-only"]
     none, noisy, label = (area for area, _ in figures(ours))
     assert none > 0.85
-    assert noisy < none > label
+    assert abs(noisy - none) < 0.05  # several answers to each sample average the noise out
+    assert label < none
     [limits] = re.findall(r"`limits: (\{.*\})`", (ROOT / ATTACK).read_text())
     assert TargetLimits.model_validate(yaml.safe_load(limits)).samples == 20_000
 

@@ -121,7 +121,8 @@ class SubjectEndpoint(Strict):
     version: str | None = None
     data: str
     records: int
-    data_sha256: str = ""
+    fingerprint: str = ""
+    """Of the records: SHA-256 of what the range loads, in hexadecimal."""
 
 
 class MadeAttack(Strict):
@@ -141,7 +142,8 @@ class Finding(Strict):
     what can be guessed without the model, in the same unit; None where nothing can. ``most`` is the greatest
     lead that is not excluded, as a share. ``sentence`` says it in words; ``why`` says what stood in the way
     where nothing can be told, and ``needed`` what would help. ``by_rate``: it leaks by the share of members
-    that are found at few false alarms, whatever the figure is.
+    that are found at few false alarms, whatever the figure is. ``z`` is by how many deviations the lead
+    lies above those of known models that do not leak (`leakrange.assessment.known`).
     """
 
     about: str
@@ -159,6 +161,7 @@ class Finding(Strict):
     why: str = ""
     needed: str = ""
     by_rate: bool = False
+    z: float | None = None
 
 
 class PricePoint(Strict):

@@ -21,6 +21,7 @@ from leakrange.assessment.document import (
     Question,
     SubjectEndpoint,
 )
+from leakrange.assessment.known import KnownModels, nearest
 from leakrange.assessment.plan import null_error
 from leakrange.assessment.prices import price_list
 from leakrange.assessment.question import EndpointQuestion
@@ -53,9 +54,10 @@ def assessed(
     results: RunResults,
     *,
     records: int,
-    data_sha256: str = "",
+    fingerprint: str = "",
 ) -> Assessment:
-    """The document of an audit whose run is over. ``records`` is the number of the data set's records."""
+    """The document of an audit whose run is over. ``records`` is the number of the data set's records, and
+    ``fingerprint`` names their content."""
     bounds = question.thresholds
     findings = replace(find(results), little=bounds.little, bound=bounds.bound)
     judge = _Judge(question.target.name, plan, findings)
@@ -69,6 +71,8 @@ def assessed(
         ),
     ]
     conclusion = _overall(concluded)
+    known = (judge.known(each.about, each.question) for each in concluded)
+    errors = dict.fromkeys(each.sentence for each in known if each is not None)
     advice = advised(findings, question) if question.advise else ()
     prices = [
         price_list(findings, subject, question.target.limits.price or "", bounds)
@@ -77,7 +81,7 @@ def assessed(
     ]
     return Assessment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        subject=_subject(question, records, data_sha256),
+        subject=_subject(question, records, fingerprint),
         plan=plan,
         conclusion=conclusion,
         grade=_grade(conclusion, concluded),
@@ -87,9 +91,9 @@ def assessed(
         attacks=tuple(_made(trial) for trial in _largest(results.trials)),
         prices=tuple(prices),
         advice=tuple(advice),
-        limits=(*LIMITS, *_unmade(plan.attacks), *_notes(results)),
+        limits=(*LIMITS, *errors, *_unmade(plan.attacks), *_notes(results)),
         run=results.run,
-        spent=plan.samples if results.state == "done" else 0,
+        spent=sum(int(each["spent"]) for each in results.ledger),
         seconds=results.seconds,
         versions={
             name: text for name, text in results.environment.items() if name in ("leakrange", "python")
@@ -129,6 +133,7 @@ class _Judge:
         elif conclusion == "cannot tell":
             why, needed = self._unclear(subject, row, verdict)
         metric, spread = subject.metric, self.findings.spread(row, subject.metric)
+        known = self.known(name, question)
         low, high = (None, None) if spread is None else spread.within()
         sentence = self._sentence(name, question, conclusion, row, verdict, why)
         if by_rate:
@@ -149,7 +154,13 @@ class _Judge:
             why=why,
             needed=needed,
             by_rate=by_rate,
+            z=None if known is None else known.z(leaked(row) - (_control(row) or 0.5)),
         )
+
+    def known(self, name: str, question: Question) -> KnownModels | None:
+        """Models whose truth is known, that were audited with no more records."""
+        power = self.powers.get(name)
+        return None if power is None else nearest(question, min(power.cases, power.others))
 
     def _nothing(self, name: str, question: Question) -> Finding:
         unmade = [each for each in self.plan.unmade if each.question == question]
@@ -229,7 +240,7 @@ class _Judge:
     ) -> str:
         if conclusion == "cannot tell":
             return f"Whether “{self.name}” gives away {_hidden(name)} cannot be told: {why}."
-        metric = described(self.findings_metric(row))
+        metric = Subject.of(row).metric
         value = figure(leaked(row), metric.unit)
         control = _control(row)
         if conclusion == "leaks":
@@ -247,10 +258,6 @@ class _Judge:
             f"over guessing is excluded; the strongest, {row.attack}, has {metric.title} {value} "
             f"({self._interval(row)})."
         )
-
-    def findings_metric(self, row: Summary) -> str:
-        """The name of the metric of leakage of a row."""
-        return Subject.of(row).leakage
 
     def _interval(self, row: Summary) -> str:
         metric = Subject.of(row).metric
@@ -304,9 +311,10 @@ def _headline(name: str, conclusion: Conclusion, findings: Sequence[Finding]) ->
         return f"“{name}” gives away {_hidden(worst.about)}{_picked(worst)}.{also}"
     if conclusion == "passes":
         most = max(each.most or 0.0 for each in findings)
+        either = " or ".join(_hidden(each.about) for each in concerned)
         return (
-            f"No attack that was made learns {hidden.replace(' and ', ' or ')} from “{name}”: a lead of more"
-            f" than {most:.2f} over guessing is excluded."
+            f"No attack that was made learns {either} from “{name}”: a lead of more than {most:.2f} over "
+            "guessing is excluded."
         )
     return f"Whether “{name}” gives away {hidden} cannot be told: {concerned[0].why}."
 
@@ -384,7 +392,7 @@ def _made(trial: TrialResult) -> MadeAttack:
     )
 
 
-def _subject(question: EndpointQuestion, records: int, data_sha256: str) -> SubjectEndpoint:
+def _subject(question: EndpointQuestion, records: int, fingerprint: str) -> SubjectEndpoint:
     target = question.target
     return SubjectEndpoint(
         name=target.name,
@@ -398,7 +406,7 @@ def _subject(question: EndpointQuestion, records: int, data_sha256: str) -> Subj
         version=target.version,
         data=question.data,
         records=records,
-        data_sha256=data_sha256,
+        fingerprint=fingerprint,
     )
 
 

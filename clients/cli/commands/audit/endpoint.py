@@ -161,7 +161,7 @@ def _carried_out(
 ) -> Assessment:
     """The document, once a run of the plan is over. A run of the same plan is gone on with, or read."""
     from leakrange.assessment.judged import assessed
-    from leakrange.data import load_labels
+    from leakrange.data import load
     from leakrange.jobs.recipe import DataSpec
 
     with connect(state, url) as place:
@@ -177,8 +177,8 @@ def _carried_out(
         results = place.runs.results(run)
     if view.state != "done" and not any(trial.state == "done" for trial in results.trials):
         raise CliError(view.error or f"the run was {view.state}", code=Exit.FAILED)
-    records = load_labels(DataSpec(name=question.data))
-    return assessed(question, plan, results, records=len(records.split))
+    data = load(DataSpec(name=question.data))
+    return assessed(question, plan, results, records=len(data), fingerprint=data.fingerprint)
 
 
 def _run(place: Range, plan: AssessmentPlan) -> str:
