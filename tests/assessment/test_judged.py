@@ -179,6 +179,16 @@ def test_a_run_of_which_nothing_ended_tells_nothing() -> None:
     assert any("no answer" in each for each in document.limits)
 
 
+def test_an_attack_that_failed_lets_nothing_pass() -> None:
+    failed = trial("lira").model_copy(update={"state": "failed", "error": "no answer"})
+    document = judged(members(0.51), failed)
+    assert document.conclusion == "cannot tell"
+    assert document.findings[0].why == "lira came to no end at the largest budget"
+    assert any("lira: no answer" in each for each in document.limits)
+    assert judged(members(0.51), trial("lira", auc=area(0.5, 300, 500))).conclusion == "passes"
+    assert judged(members(0.81), failed).conclusion == "leaks"
+
+
 def test_the_price_list_says_which_quota_is_small_enough() -> None:
     asked = question(members=None)
 

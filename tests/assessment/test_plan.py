@@ -57,6 +57,11 @@ def test_an_attack_that_the_budget_does_not_buy_stays_in_scope() -> None:
     assert votes.in_scope
     assert not votes.made
     assert votes.why == "it takes a budget of 6,400 samples or more"
+    enough = attack("label-votes", card={"answers": "labels"}, budget=100_000)
+    tight = attack("label-votes", card={"answers": "labels"}, budget=enough.samples)  # users ask as well
+    assert enough.made
+    assert (tight.in_scope, tight.made, tight.samples) == (True, False, enough.samples)
+    assert tight.why.endswith("more than the budget")
 
 
 def test_members_and_others_are_balanced_and_some_others_are_left_for_the_attribute() -> None:

@@ -119,6 +119,8 @@ class _Judge:
         blind = self._blind(row, self.powers.get(name)) if question == "membership" else None
         at_rate = self._members_found(subject) if question == "membership" else None
         unmade = [each for each in self.plan.unmade if each.question == question]
+        ended = {each.attack for each in self.findings.tried[subject, row.defence]}
+        lost = sorted({each.attack for each in self._asked(subject, row)} - ended)
         conclusion = CONCLUSIONS[verdict.word]
         why, needed, by_rate = "", "", False
         if blind is not None:
@@ -130,6 +132,9 @@ class _Judge:
             conclusion = "cannot tell"
             why = f"{joined([each.attack for each in unmade])} could not be made ({unmade[0].why})"
             needed = "a larger budget (--budget), or more records"
+        elif conclusion == "passes" and lost:
+            conclusion, why = "cannot tell", f"{joined(lost)} came to no end at the largest budget"
+            needed = "a run in which every attack ends: the limits of this document say what stopped them"
         elif conclusion == "cannot tell":
             why, needed = self._unclear(subject, row, verdict)
         metric, spread = subject.metric, self.findings.spread(row, subject.metric)
@@ -156,6 +161,14 @@ class _Judge:
             by_rate=by_rate,
             z=None if known is None else known.z(leaked(row) - (_control(row) or 0.5)),
         )
+
+    def _asked(self, subject: Subject, row: Summary) -> list[TrialResult]:
+        """The trials of attacks on the subject that were to be judged, whether they ended or not."""
+        return [
+            each
+            for each in self.findings.results.trials
+            if Subject.of(each) == subject and each.defence == row.defence and "control" not in each.metrics
+        ]
 
     def known(self, name: str, question: Question) -> KnownModels | None:
         """Models whose truth is known, that were audited with no more records."""

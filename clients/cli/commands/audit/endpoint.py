@@ -37,6 +37,12 @@ class FailOn(StrEnum):
     CANNOT_TELL = "cannot-tell"
 
 
+ThresholdsFile = Annotated[
+    Path | None, typer.Option("--thresholds", metavar="FILE", help="(default: leakage.toml, if there)")
+]
+FailsOn = Annotated[FailOn, typer.Option("--fail-on", help="the status is 0 where the conclusion is milder")]
+
+
 def endpoint(
     target: TargetFile,
     data: Annotated[str, typer.Option("--data", metavar="NAME", help="whose records the model is asked")],
@@ -58,12 +64,8 @@ def endpoint(
         str | None,
         typer.Option("--version", help="of the model: answers of an earlier one are not used again"),
     ] = None,
-    thresholds: Annotated[
-        Path | None, typer.Option("--thresholds", metavar="FILE", help="(default: leakage.toml, if there)")
-    ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="the status is 0 where the conclusion is milder")
-    ] = FailOn.CANNOT_TELL,
+    thresholds: ThresholdsFile = None,
+    fail_on: FailsOn = FailOn.CANNOT_TELL,
     advise: Annotated[
         bool, typer.Option("--advise", help="try policies on the same answers: nothing more is asked")
     ] = False,
