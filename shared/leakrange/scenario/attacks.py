@@ -20,7 +20,7 @@ from leakrange.scenario.provider import SoundProvider
 
 __all__ = ["check_attacks", "targets_of"]
 
-ROUND_BUDGETS = (25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800)
+ROUND_BUDGETS = tuple(25 << doublings for doublings in range(16))
 """Tried in this order where a scenario's budgets are too small, to name one that is not."""
 _NAMES: TypeAdapter[Any] = TypeAdapter(Names)
 
