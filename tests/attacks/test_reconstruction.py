@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from leakrange.attacks.attack import Pairs
+from leakrange.attacks.extraction import CopyParameters, copied_net
 from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParameters
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
 from leakrange.metrics import softmax
 from leakrange.metrics.reconstruction import psnr
+from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -133,3 +135,31 @@ def test_parameters_are_bounded() -> None:
     assert "unknown net G 'strided'; there are strided-conv, wide-resnet" in str(misfit(unknown, DIGITS.spec))
     assert "pictures with sides of" in str(misfit(ReconstructionParameters(), SampleSpec.picture(20, 20, 1)))
     assert misfit(ReconstructionParameters(), SampleSpec.picture(16, 24, 3)) is None
+
+
+def test_a_copy_answers_for_samples_that_were_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of sixty answers of a model and four hundred more digits a better decoder is made than of the sixty;
+    of answers that say nothing none is."""
+    pool = DIGITS.where("train")
+    own, more, theirs = pool[:60], pool[60:460], pool[500:]
+    monkeypatch.setattr("leakrange.attacks.reconstruction.PATIENCE", 6)
+    model = copied_net(
+        DIGITS.values[theirs],
+        np.eye(10, dtype=np.float32)[LABELS[theirs]],
+        "softmax",
+        DIGITS.spec,
+        CopyParameters(epochs=10),
+        3,
+    )
+    attack = Reconstruction(ReconstructionParameters(epochs=25))
+
+    def drawn(release: Release, unasked: NDArray[np.int64] | None) -> float:
+        rest = None if unasked is None else DIGITS.values[unasked]
+        pairs = Pairs(release(own), DIGITS.values[own], release(USERS), DIGITS.spec, 1, rest)
+        return quality(attack.reconstruct(pairs) / 255.0)
+
+    def scores(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        return outputs(model, DIGITS.values[chosen], "logits") + 7.0  # what all logits share is no matter
+
+    assert drawn(scores, more) > drawn(scores, None) + 0.3
+    assert drawn(nothing, more) < quality(PIXELS[own].mean(axis=0)) + 0.1

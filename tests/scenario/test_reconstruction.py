@@ -87,6 +87,20 @@ def test_a_trial_knows_the_policy_and_how_many_releases_of_a_sample_there_are(pl
     assert known("vicious-s0.noisy.outside.unaware.b400") == (["noise"], 1)
 
 
+def test_a_copy_answers_for_more_of_the_attackers_own_samples_and_nobody_is_asked_more() -> None:
+    text = TEXT.replace("auxiliary: 150, repeats: 4", "auxiliary: 150, repeats: 4, unasked: 50")
+    plan = expand(parse(text), sizes)
+    some, all_asked = (trial(plan, f"honest-s0.none.outside.unaware.b{budget}") for budget in (100, 400))
+    assert asked(some) == 100
+    span = some.needs.asked["unasked"]
+    assert (span["split"], span["start"], span["stop"]) == ("auxiliary", 100, 120)  # there are no more
+    assert "unasked" not in all_asked.needs.asked
+    with_features = text.replace("digit, beta: {c: 1, r: 5}", "digit, beta: {c: 1, r: 5}, release: features")
+    assert "a copy of the model answers with scores, and the provider gives features" in said(
+        with_features.replace("unasked: 50", "unasked: 50, providers: [vicious, honest]")
+    )
+
+
 def said(text: str) -> str:
     with pytest.raises(InvalidScenario) as caught:
         expand(parse(text), sizes)

@@ -60,7 +60,8 @@ class Pairs:
     """The input of an attack that learns to reconstruct samples.
 
     auxiliary: releases (A, ...) float32 of the attacker's own ``samples`` (A, *shape), which are of ``spec``.
-    observed: the victims' releases (V, ...) float32. Repeated draws are averaged already.
+    observed: the victims' releases (V, ...) float32. Repeated draws are averaged already. unasked: more of
+    the attacker's own samples (M, *shape), about which it did not ask; None where it has no others.
     """
 
     auxiliary: NDArray[np.float32]
@@ -68,6 +69,7 @@ class Pairs:
     observed: NDArray[np.float32]
     spec: SampleSpec
     seed: int = 0
+    unasked: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -11,8 +13,10 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge, Pairs, ReconstructionAttack
+from leakrange.attacks.extraction import CopyParameters, copied_net
 from leakrange.attacks.learning import EarlyStopping, check_releases, flat, scale_of, standardised
 from leakrange.jobs.versions import VersionChange
+from leakrange.metrics.entropy import softmax
 from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
 from leakrange.registry import unknown
@@ -43,7 +47,10 @@ class ReconstructionParameters(Strict):
 
     ``records``: "auxiliary" records are the attacker's own; with "train" the attacker has the records that
     the model was trained on, as the party who trained it does. Such a party that knows a defence can so train
-    its decoder again on defended outputs."""
+    its decoder again on defended outputs.
+
+    ``unasked``: so many more records of its own are answered for by a copy of the model, a net that learns
+    the answers that were asked."""
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 1000
     records: Literal["auxiliary", "train"] = "auxiliary"
@@ -52,6 +59,7 @@ class ReconstructionParameters(Strict):
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 3e-3
     decoder: ReconstructorSpec = ReconstructorSpec()
     loss: LossWeights = LossWeights()
+    unasked: Annotated[int, Field(ge=0, le=100_000, exclude_if=operator.not_)] = 0
 
 
 @attacks.register("reconstruction")
@@ -94,8 +102,10 @@ class Reconstruction(ReconstructionAttack):
         from leakrange.providers.loop import seeded
 
         _check(evidence)
+        if evidence.unasked is not None and len(evidence.unasked):
+            evidence = self._answered(evidence, evidence.unasked)
         both = (evidence.auxiliary, evidence.observed)
-        logarithms = all(each.min() >= 0.0 and each.max() <= 1.0 for each in both if each.size)
+        logarithms = all(_are_probabilities(each) for each in both)
         rows, observed = (_rows(each, logarithms) for each in both)
         scale = scale_of(rows)
         pictures = to_pixels(torch.from_numpy(evidence.samples))
@@ -105,6 +115,25 @@ class Reconstruction(ReconstructionAttack):
             parts = torch.split(torch.from_numpy(standardised(observed, *scale)), 500)
             drawn = torch.cat([from_pixels(net(part)) for part in parts])
         return cast(NDArray[np.float32], drawn.contiguous().numpy())
+
+    @staticmethod
+    def _answered(evidence: Pairs, unasked: NDArray[Any]) -> Pairs:
+        """Evidence with what a copy answers about the samples that were ``unasked``. Logits are held against
+        each other after their softmax, since a copy cannot learn what all of them share."""
+        from leakrange.providers.inference import outputs
+
+        asked, observed = (
+            each if _are_probabilities(each) else softmax(each).astype(np.float32)
+            for each in (evidence.auxiliary, evidence.observed)
+        )
+        copy = copied_net(evidence.samples, asked, "softmax", evidence.spec, CopyParameters(), evidence.seed)
+        answers = softmax(outputs(copy, unasked, "logits")).astype(np.float32)
+        return replace(
+            evidence,
+            auxiliary=np.concatenate([asked, answers]),
+            samples=np.concatenate([evidence.samples, unasked]),
+            observed=observed,
+        )
 
     def _fit(self, releases: Tensor, pictures: Tensor, spec: SampleSpec) -> nn.Module:
         """Fit G; return it as of the best epoch, in eval mode."""
@@ -131,6 +160,10 @@ class Reconstruction(ReconstructionAttack):
         trainer = Trainer(trainee, Lessons(releases[learning], pictures[learning]), batch=batch)
         stopping.train(epochs, trainer.epoch)
         return net
+
+
+def _are_probabilities(releases: NDArray[np.float32]) -> bool:
+    return not releases.size or bool(releases.min() >= 0.0 and releases.max() <= 1.0)
 
 
 def _rows(releases: NDArray[np.float32], logarithms: bool) -> NDArray[np.float32]:

@@ -3,12 +3,13 @@ releases, and by the provider's own decoder."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from leakrange.attacks.attack import Attack, Pairs, ReconstructionAttack
 from leakrange.attacks.kinds import kinds
@@ -37,10 +38,12 @@ __all__ = ["ReconstructionDecoderKind", "ReconstructionKind"]
 
 class Learned(Strict):
     """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples, which are
-    the first those of ``span``; ``compared`` is for the judge alone."""
+    the first those of ``span``. About ``unasked`` samples it did not ask. ``compared`` is for the judge
+    alone."""
 
     compared: Compared
     span: Span
+    unasked: Annotated[Span | None, Field(exclude_if=operator.not_)] = None
     auxiliary: SomeChunks
     observed: SomeChunks
 
@@ -63,6 +66,8 @@ class ReconstructionKind(Kind):
         if isinstance(spec := pictures_of(provider), str):
             return spec
         parameters = attack.Parameters.model_validate(given)
+        if getattr(parameters, "unasked", 0) and provider.release not in ("logits", "softmax"):
+            return f"a copy of the model answers with scores, and the provider gives {provider.release}"
         if reason := cast(type[ReconstructionAttack], attack).misfit(parameters, spec):
             return reason
         return Target(attack, HIDDEN, (), parameters)
@@ -72,7 +77,15 @@ class ReconstructionKind(Kind):
         needs = planned(self, cell)
         if needs is None:
             return None
-        return needs.model_copy(update={"asked": needs.asked | {"policy": cell.policy}})
+        asked = needs.asked | {"policy": cell.policy}
+        if more := getattr(cell.target.parameters, "unasked", 0):
+            span = Span.model_validate(asked["span"])
+            available = cell.available(span.split)
+            stop = min(span.stop + more, span.stop + more if available is None else available)
+            if stop > span.stop:
+                rest = span.model_copy(update={"start": span.stop, "stop": stop})
+                asked["unasked"] = rest.model_dump(mode="json")
+        return needs.model_copy(update={"asked": asked})
 
     def infer(
         self, attack: Any, evidence: Learned, job: FitJob, releases: ReleaseStore
@@ -86,6 +99,7 @@ class ReconstructionKind(Kind):
         learned = Learned(
             compared=compared,
             span=own_records(trial),
+            unasked=trial.needs.asked.get("unasked"),
             auxiliary=trial.answered("auxiliary"),
             observed=trial.observed[: len(compared.users)],
         )
@@ -109,6 +123,7 @@ def _pairs(evidence: Learned, job: FitJob, releases: ReleaseStore) -> Pairs:
         observed=releases(evidence.observed)[: evidence.compared.count],
         spec=data.spec,
         seed=job.seed,
+        unasked=None if evidence.unasked is None else data.values[span_of(evidence.unasked)[1]],
     )
 
 
