@@ -12,7 +12,6 @@ import sys
 import unicodedata
 import webbrowser
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -115,7 +114,7 @@ def problem(error: CliError) -> None:
         screen.print(Text.assemble(("hint: ", "bold"), plain(error.hint)))
 
 
-def open_page(path: Path) -> None:
-    """Open a page in a browser if there is a desktop."""
-    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        webbrowser.open(path.resolve().as_uri())
+def open_page(url: str) -> bool:
+    """Open a page in a browser if there is a desktop; return whether there is one."""
+    desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(desktop) and webbrowser.open(url)

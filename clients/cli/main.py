@@ -51,6 +51,7 @@ app = typer.Typer(
 app.command()(embedded_range.up)
 app.command()(embedded_range.down)
 app.command()(embedded_range.status)
+app.command("open")(embedded_range.open_pages)
 app.command()(runs.run)
 app.command()(runs.follow)
 app.command()(load)

@@ -31,8 +31,10 @@ __all__ = ["BelowLogins", "Login", "Logins", "Role", "looked_at"]
 IN = "/in/"
 LASTS = 12 * 3600
 """Seconds for which a login is valid."""
+OFFERED = 600
+"""Seconds for which a link that logs in can be used."""
 MOST = 1000
-"""Logins at a time; one more ends the oldest."""
+"""Logins at a time, and links; one more ends the oldest."""
 Role = Literal["stranger", "viewer", "operator"]
 
 
@@ -66,6 +68,20 @@ class Logins:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         self._open: dict[str, Login] = {}
+        self._offers: dict[str, tuple[Role, float]] = {}
+
+    def offer(self, role: Role) -> str:
+        """A secret that begins one login of that role, once, within ten minutes."""
+        while len(self._offers) >= MOST:
+            del self._offers[next(iter(self._offers))]
+        secret = secrets.token_urlsafe(24)
+        self._offers[secret] = role, self.clock() + OFFERED
+        return secret
+
+    def accept(self, secret: str) -> Login | None:
+        """Begin the login of an offer; None where there is none, or not any more."""
+        role, ends = self._offers.pop(secret, ("stranger", 0.0))
+        return self.begin(role) if self.clock() < ends else None
 
     def begin(self, role: Role) -> Login:
         """Begin a new login."""

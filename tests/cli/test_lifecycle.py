@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from leakrange.clients.cli.embedded.ports import assign, check_free, claimed, names
@@ -115,6 +116,14 @@ def test_a_second_range_in_the_same_folder_is_refused(embedded_range: EmbeddedRa
     assert "is running in" in done.stderr
     assert embedded_range.record.controller in done.stderr
     assert embedded_range.pids() == before
+
+
+def test_its_pages_open_logged_in(embedded_range: EmbeddedRange) -> None:
+    done = embedded_range("open", "20260101-120000-a1b2c3", DISPLAY="", WAYLAND_DISPLAY="")
+    assert done.returncode == 0
+    opened = httpx.get(done.stdout.strip(), headers={"Accept": "text/html"})
+    assert opened.status_code == 303
+    assert opened.headers["location"].endswith("/runs/20260101-120000-a1b2c3")
 
 
 def test_of_two_starts_in_one_folder_one_wins_and_the_other_says_so(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -77,7 +78,7 @@ def test_whom_a_login_cannot_help_is_not_sent_there_again(guarded: str) -> None:
 OPEN = {
     *("/docs", "/docs/{name}", "/openapi.json"),
     *("/healthz", "/readyz", "/metrics"),
-    *("/login", "/logout", "/static/{digest}/{name}"),
+    *("/login", "/login/once/{secret}", "/logout", "/static/{digest}/{name}"),
 }
 
 
@@ -131,6 +132,32 @@ def test_no_form_works_without_its_token(settings: Callable[..., ControllerSetti
     for readers_may in ("/scenarios/check", "/victim/{run}/try"):
         del answered[readers_may]
     assert set(answered.values()) == {403}, answered
+
+
+def test_a_link_logs_one_browser_in_for_ten_minutes(settings: Callable[..., ControllerSettings]) -> None:
+    """By the operator's key alone, and never to a page of another host."""
+    app = controller(settings(viewer_key=VIEWER))
+    with serving(app) as url, Range(url, operator_key=OPERATOR) as place, httpx.Client() as client:
+        link = place.login_link("/audits")
+        assert client.get(link.replace("once/", "once/x"), headers=HTML).status_code == 403
+        first = client.get(link, headers=HTML)
+        assert (first.status_code, plain(first.headers["location"])) == (303, "/audits")
+        page = client.get(url + first.headers["location"], headers=HTML)
+        assert page.status_code == 200
+        assert "X-CSRF-Token" in page.text  # which the forms of a login carry
+        again = httpx.get(link, headers=HTML)
+        assert again.status_code == 403
+        assert "'leakrange open' makes another" in html.unescape(again.text)
+        elsewhere = httpx.get(place.login_link("//example.com/"), headers=HTML).headers["location"]
+        assert plain(elsewhere) == "/"
+        late = place.login_link()
+        app.state.logins.clock = lambda: time.time() + 601
+        assert httpx.get(late, headers=HTML).status_code == 403
+        for key in (None, VIEWER):
+            refused = httpx.post(
+                f"{url}/v1/logins", headers={"Authorization": f"Bearer {key}"} if key else {}
+            )
+            assert refused.status_code in (401, 403)
 
 
 @pytest.mark.parametrize("key", [VIEWER, OPERATOR])

@@ -1,9 +1,10 @@
-"""``up``, ``down``, ``status``: the embedded range."""
+"""``up``, ``down``, ``status``: the embedded range; ``open``: the pages of any."""
 
 from __future__ import annotations
 
 import os
 from typing import Annotated
+from urllib.parse import quote
 
 import httpx
 import typer
@@ -11,16 +12,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from leakrange.client import Range
 from leakrange.client.embedded import RangeRecord
-from leakrange.clients.cli.console import note, plain, print_json, print_table, screen
+from leakrange.clients.cli.console import note, open_page, plain, print_json, print_table, say, screen
 from leakrange.clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
 from leakrange.clients.cli.embedded.parties import check_variables
 from leakrange.clients.cli.embedded.ports import DEFAULT_BASE, check_base
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.options import AsJson, State, state_folder
+from leakrange.clients.cli.options import AsJson, State, Url, connect, state_folder
 from leakrange.service.parties import SERVERS
+from leakrange.wire.errors import LeakrangeError
 
-__all__ = ["down", "status", "up"]
+__all__ = ["down", "open_pages", "status", "up"]
 
 
 def up(
@@ -74,6 +77,20 @@ def down(
         note(f"stopped the range in {folder.root}")
     elif not quiet:
         note(f"no range was running in {folder.root}")
+
+
+def open_pages(
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="show this run")] = None,
+    state: State = None,
+    url: Url = None,
+) -> None:
+    """Open the range's pages in a browser, logged in, and print the address. It logs in once, within ten
+    minutes."""
+    with connect(state, url) as place:
+        link = place.login_link("/" if run is None else f"/runs/{quote(run, safe='')}")
+    say(link)
+    if not open_page(link):
+        note("no desktop is here: give the address to a browser that reaches it")
 
 
 def status(state: State = None, as_json: AsJson = False) -> None:
@@ -166,3 +183,10 @@ class _Display:
 
 def _welcome(record: RangeRecord) -> None:
     note(f"the range is ready: controller {record.controller}, proxy {record.proxy}, edge {record.edge}")
+    try:
+        with Range(record.controller, operator_key=record.operator_key, local=True) as place:
+            link = place.login_link()
+    except LeakrangeError as error:  # it may be so busy that it answers later
+        note(f"its pages open by 'leakrange open' ({error.detail})")
+    else:
+        note(f"its pages: {link} (logs you in once, within ten minutes; 'leakrange open' again)")

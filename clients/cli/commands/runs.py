@@ -166,7 +166,7 @@ def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callab
         write_file(path, place.runs.report(run))
     tell(f"report: {path.resolve().as_uri()}")
     if opened:
-        open_page(path)
+        open_page(path.resolve().as_uri())
 
 
 def _seconds(value: float | None) -> str:

@@ -50,7 +50,7 @@ def view(
     path = _written(_as_pdf(page) if printing else page, file, target)
     say(f"{name}: {path.resolve().as_uri()}")
     if opened:
-        open_page(path)
+        open_page(path.resolve().as_uri())
 
 
 def _written(content: str | bytes, file: Path, target: Path | None) -> Path:

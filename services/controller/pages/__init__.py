@@ -51,6 +51,7 @@ def add_pages(app: FastAPI) -> None:
     app.state.logins, app.state.guesses = Logins(), LoginGuesses()
     app.add_middleware(BelowLogins, logins=app.state.logins)
     app.include_router(assets.charts)
+    app.include_router(login.api)
     for page in PAGES:
         app.include_router(page.router)
     told_as_pages(app)

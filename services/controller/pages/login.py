@@ -1,4 +1,4 @@
-"""``/login`` and ``/logout``: a key makes somebody a viewer or an operator."""
+"""``/login`` and ``/logout``: a key, or a link that works once, makes somebody a viewer or an operator."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Form, Path, Query, Request, Response
+from pydantic import BaseModel
 
-from leakrange.services.controller.logins import LASTS, Login, Logins
+from leakrange.services.controller.logins import LASTS, OFFERED, Login, Logins
 from leakrange.services.controller.pages.rendering import see_other, show
+from leakrange.services.controller.requests import Operator
 from leakrange.services.controller.visitors import role_of
 
-__all__ = ["LoginGuesses", "router"]
+__all__ = ["LoginGuesses", "LoginLink", "api", "router"]
 
 router = APIRouter(include_in_schema=False)
+api = APIRouter(prefix="/v1/logins", tags=["logins"])
 LONGEST = 2000
 EACH = (5, 2.0)
 """Wrong keys that one address may try at once, and the seconds until one more."""
@@ -65,6 +68,13 @@ class LoginGuesses:
         return until - self._clock() - (most - 1) * every
 
 
+class LoginLink(BaseModel):
+    """The path of a page that logs in whoever opens it first, within so many ``seconds``."""
+
+    path: str
+    seconds: int
+
+
 @router.get("/login")
 async def login(request: Request, after: Annotated[str, Query(max_length=LONGEST)] = "/") -> Response:
     """The form."""
@@ -91,7 +101,30 @@ async def check(
         refused = "This key is not known here."
         return show(request, "login.html.j2", status=403, after=_here(after), refused=refused)
     guesses.right(address)
-    begun = _logins(request).begin(role)
+    return _logged_in(request, _logins(request).begin(role), after)
+
+
+@api.post("", status_code=201, dependencies=[Operator])
+async def offer(request: Request) -> LoginLink:
+    """A link that logs a browser in as the operator: once, within ten minutes. It stands for the key."""
+    return LoginLink(path=f"/login/once/{_logins(request).offer('operator')}", seconds=OFFERED)
+
+
+@router.get("/login/once/{secret}")
+async def accept(
+    request: Request,
+    secret: Annotated[str, Path(max_length=LONGEST)],
+    after: Annotated[str, Query(max_length=LONGEST)] = "/",
+) -> Response:
+    """Log in by a link, or show the form where the link is used up."""
+    begun = _logins(request).accept(secret)
+    if begun is None:
+        refused = "This link was used already, or is older than ten minutes. 'leakrange open' makes another."
+        return show(request, "login.html.j2", status=403, after=_here(after), refused=refused)
+    return _logged_in(request, begun, after)
+
+
+def _logged_in(request: Request, begun: Login, after: str) -> Response:
     response = see_other(begun.root + _here(after))
     response.set_cookie(
         begun.cookie_name,

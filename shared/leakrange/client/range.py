@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -150,6 +151,14 @@ class Range:
     def defences(self) -> list[Entry]:
         """The links of a defence's chain, stage by stage in their order."""
         return self._entries("defences")
+
+    def login_link(self, page: str = "/") -> str:
+        """The address of a ``page`` for a browser: it logs in whoever opens it first, within ten minutes.
+
+        Raises `Unauthenticated` if no operator key is known.
+        """
+        link: dict[str, Any] = orjson.loads(self.controller.operate("POST", "/v1/logins").body)
+        return f"{self.controller.url}{link['path']}?after={quote(page, safe='')}"
 
     def scenario_schema(self) -> dict[str, Any]:
         """The JSON schema of scenarios."""
