@@ -100,9 +100,9 @@ class EmbeddedRange:
         wait_for(lambda: not any(alive(pid) for pid in pids), "all processes to be gone", 2)
         assert self.folder.record() is None
 
-    def __call__(self, *arguments: str) -> Done:
+    def __call__(self, *arguments: str, **environment: str) -> Done:
         """Run a command against it."""
-        return leakrange(*arguments, "--state", str(self.root))
+        return leakrange(*arguments, "--state", str(self.root), **environment)
 
     @property
     def record(self) -> RangeRecord:
