@@ -76,11 +76,20 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
     again = embedded_range("follow", view["id"])
     assert again.returncode == 0
     assert "done" in again.stderr
-    task, heading, row, answer, *_ = again.stdout.splitlines()
+    headline, task, heading, row, recommendation = again.stdout.splitlines()
+    assert headline == "Whether “curious” gives away “loop” cannot be told."
     assert task == "digits: loop hidden behind parity, AUC"
     assert heading.split() == ["provider", "none", "label-only"]
-    assert re.fullmatch(r"curious( +0\.\d{3} \(honesty \d\d\.\d\)){2} *", row.replace("\xa0", " "))
-    assert answer.startswith("The scenario attacks no honest provider")
+    assert re.fullmatch(r"curious( +[?AB] 0\.\d{3} \(honesty \d\d\.\d\)){2} *", row.replace("\xa0", " "))
+    assert recommendation.startswith("To find out, ")
+    for fail_if, status in (
+        ("leaks", 0),
+        ("cannot-tell", 6),
+        ("leaks:label-only", 0),
+        ("leaks:no", 6),
+        ("no", 2),
+    ):
+        assert embedded_range("follow", view["id"], "--fail-if", fail_if).returncode == status, fail_if
     cancelled = embedded_range("cancel", view["id"])
     assert cancelled.returncode == 0
     assert "is done" in cancelled.stderr

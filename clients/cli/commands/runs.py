@@ -15,13 +15,29 @@ from leakrange.clients.cli.files import mistakes_named, read_scenario, write_fil
 from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
 from leakrange.clients.cli.progress import watch
 from leakrange.wire.runs import Accepted
+from leakrange.wire.views import GlanceLine, RunViews
 
 __all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
 
+MOST_ROWS = 5
+"""So many rows of the table at a glance are printed; the report has all."""
+GRADES = "EDC?BA"
+"""From the worst to the best."""
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="the run's id, as 'leakrange runs' lists it")]
 ReportPath = Annotated[
     Path | None,
     typer.Option("--report", help="write the report here when the run is finished, as .html or .json"),
+]
+
+LEAKS, CANNOT_TELL = "leaks", "cannot-tell"
+FailIf = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-if",
+        metavar="leaks|cannot-tell[:DEFENCE]",
+        help="end with 1 where a provider leaks under that defence (default: the first), and for cannot-tell"
+        " with 6 where that cannot be told of all",
+    ),
 ]
 
 
@@ -34,11 +50,16 @@ def run(
     ] = True,
     report: ReportPath = None,
     opened: Open = False,
+    fail_if: FailIf = None,
     state: State = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a scenario. Ends with 1 where the run fails, with 2 where the scenario has mistakes."""
+    """Run a scenario. Ends with 1 where the run fails, with 2 where the scenario has mistakes, and with 1 or
+    6 where --fail-if says so."""
+    fails = _failing(fail_if)
+    if fails is not None and not followed:
+        raise typer.BadParameter("--fail-if needs the run's end: leave out --detach")
     if report is not None and not followed:
         raise typer.BadParameter("--report needs the run's end: leave out --detach")
     with connect(state, url) as place:
@@ -50,7 +71,7 @@ def run(
             else:
                 say(begun.id)
             return
-        to_its_end(place, begun.id, report, opened, as_json)
+        to_its_end(place, begun.id, report, opened, as_json, fails)
 
 
 def accepted(place: Range, scenario: Path, as_json: bool, *, load: bool = False) -> Accepted:
@@ -64,13 +85,15 @@ def follow(
     run: RunId,
     report: ReportPath = None,
     opened: Open = False,
+    fail_if: FailIf = None,
     state: State = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a run to its end. Ends with 1 where the run failed."""
+    """Watch a run to its end. Ends with 1 where the run failed, and with 1 or 6 where --fail-if says so."""
+    fails = _failing(fail_if)
     with connect(state, url) as place:
-        to_its_end(place, run, report, opened, as_json)
+        to_its_end(place, run, report, opened, as_json, fails)
 
 
 def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
@@ -120,8 +143,16 @@ def report(
         _write_report(place, run, path, opened, say)
 
 
-def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
-    """Watch a run to its end, and write its report if wanted. Raises `CliError` if the run failed."""
+def to_its_end(
+    place: Range,
+    run: str,
+    report: Path | None,
+    opened: bool,
+    as_json: bool,
+    fails: tuple[str, str | None] | None = None,
+) -> None:
+    """Watch a run to its end, and write its report if wanted. Raises `CliError` if the run failed, or comes
+    to the verdict that ``fails`` names: the word, and the defence that is meant."""
     try:
         view = watch(place, run)
     except KeyboardInterrupt:
@@ -134,8 +165,9 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
         print_json(view)
     else:
         note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
-    if view.state == "done" and not as_json:
-        _print_answer(place, run)
+    views = place.runs.views(run) if view.state == "done" and (fails is not None or not as_json) else None
+    if views is not None and not as_json:
+        _print_answer(views)
     if view.state != "cancelled" and (report is not None or opened):
         # With --json nothing but JSON goes to standard output.
         tell = note if as_json else say
@@ -146,17 +178,64 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
             code=Exit.FAILED,
             hint="the logs of the parties tell more" if view.state == "failed" else None,
         )
+    if views is not None and fails is not None:
+        _end(views, *fails)
 
 
-def _print_answer(place: Range, run: str) -> None:
-    """What leaked, by provider and defence, and the answer of the report in sentences."""
-    views = place.runs.views(run)
+def _failing(fail_if: str | None) -> tuple[str, str | None] | None:
+    if fail_if is None:
+        return None
+    word, _, defence = fail_if.partition(":")
+    if word not in (LEAKS, CANNOT_TELL):
+        raise typer.BadParameter(f"--fail-if {LEAKS} or {CANNOT_TELL}, and ':DEFENCE' behind it if you like")
+    return word, defence or None
+
+
+def _end(views: RunViews, word: str, defence: str | None) -> None:
+    """End with another status than 0 where a provider leaks under that defence, or, unless leaks alone are
+    meant, where it cannot be told of all."""
+    grades = [
+        row.grades[place]
+        for table in views.glance
+        if (name := defence or next(iter(table.defences))) in table.defences
+        for row in table.rows
+        if row.grades[place := table.defences.index(name)] or row.cells[place] is None
+    ]
+    if not grades:
+        raise CliError(f"no defence {defence!r} was tried: nothing can be told", code=Exit.CANNOT_TELL)
+    if any(grade in ("C", "D", "E") for grade in grades):
+        raise typer.Exit(Exit.FAILED)
+    if word == CANNOT_TELL and (None in grades or "?" in grades):
+        raise typer.Exit(Exit.CANNOT_TELL)
+
+
+def _print_answer(views: RunViews) -> None:
+    """The first sentence of the report, what leaked by provider and defence, and what to do."""
+    say(views.headline)
+    left = MOST_ROWS
     for table in views.glance:
-        say(table.task)
-        rows = [(row.provider, *row.cells) for row in table.rows]
-        print_table(("provider", *table.defences), rows, empty="nothing was measured")
-    for sentence in views.sentences:
-        say(sentence)
+        rows = [
+            (row.provider, *(_graded(*cell) for cell in zip(row.grades, row.cells, strict=True)))
+            for row in sorted(table.rows, key=_worst)[:left]
+        ]
+        if rows:
+            say(table.task)
+            print_table(("provider", *table.defences), rows, empty="nothing was measured")
+        left -= len(rows)
+    if more := sum(len(table.rows) for table in views.glance) - MOST_ROWS + left:
+        say(f"{more} more in the report")
+    if views.recommendation:
+        say(views.recommendation)
+
+
+def _graded(grade: str | None, cell: str | None) -> str | None:
+    return f"{grade} {cell}" if grade and cell else cell
+
+
+def _worst(row: GlanceLine) -> int:
+    """The place of a row: those whose first grade is worst come first."""
+    grade = next((each for each in row.grades if each), None)
+    return GRADES.index(grade) if grade else len(GRADES)
 
 
 def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from leakrange.metrics.estimate import Estimate
+from leakrange.metrics.verdict import Grade
 from leakrange.strict import Strict
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "ChosenAttack",
     "Conclusion",
     "Finding",
-    "Grade",
     "MadeAttack",
     "Power",
     "PriceList",
@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 Conclusion = Literal["passes", "leaks", "cannot tell"]
-Grade = Literal["A", "B", "C", "D", "E", "?"]
 Question = Literal["membership", "attribute", "reconstruction", "other"]
 Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 

@@ -15,7 +15,6 @@ from leakrange.assessment.document import (
     ChosenAttack,
     Conclusion,
     Finding,
-    Grade,
     MadeAttack,
     Power,
     Question,
@@ -27,7 +26,7 @@ from leakrange.assessment.prices import price_list
 from leakrange.assessment.question import EndpointQuestion
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count, figure, interval, joined
-from leakrange.metrics.verdict import LEVEL, Z95, LeakVerdict
+from leakrange.metrics.verdict import LEVEL, STEEP, Z95, Grade, LeakVerdict, Word, grade
 from leakrange.report.findings import Findings, Subject, find, leaked
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 
@@ -40,10 +39,7 @@ LIMITS = (
     "Passing an audit is evidence that a model resists the attacks that were made. It proves neither that it "
     "is anonymous nor that any law is kept.",
 )
-STEEP = 0.25
-"""A lead from which on a leak has the worst grade: an AUC of 0.75."""
-MODERATE = 0.10
-CONCLUSIONS: dict[str, Conclusion] = {"leaks": "leaks", "none": "passes", "unclear": "cannot tell"}
+CONCLUSIONS: dict[Word, Conclusion] = {"leaks": "leaks", "none": "passes", "unclear": "cannot tell"}
 """By the word of a verdict."""
 FOUND = "tpr_at_001"
 
@@ -299,13 +295,9 @@ def _overall(findings: Sequence[Finding]) -> Conclusion:
 
 
 def _grade(conclusion: Conclusion, findings: Sequence[Finding]) -> Grade:
-    if conclusion == "cannot tell":
-        return "?"
-    if conclusion == "passes":
-        most = max((each.most or 0.0 for each in findings), default=0.0)
-        return "A" if most <= 0.05 else "B"
-    worst = max(_lead(each) for each in findings if each.conclusion == "leaks")
-    return "E" if worst >= STEEP else "D" if worst >= MODERATE else "C"
+    word = next(each for each, concluded in CONCLUSIONS.items() if concluded == conclusion)
+    worst = max((_lead(each) for each in findings if each.conclusion == "leaks"), default=0.0)
+    return grade(word, worst, max((each.most or 0.0 for each in findings), default=0.0))
 
 
 def _lead(finding: Finding) -> float:

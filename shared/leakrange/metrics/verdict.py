@@ -17,9 +17,12 @@ __all__ = [
     "LEVEL",
     "LITTLE",
     "Z95",
+    "Grade",
     "LeakVerdict",
     "Reached",
     "Spread",
+    "Word",
+    "grade",
     "judge",
     "spread",
     "visible_lead",
@@ -31,8 +34,12 @@ BOUND = 0.10
 """The leak beyond chance that has to be excluded before a verdict is *no leak found*: an AUC of 0.60."""
 LEVEL = 0.05
 """Highest share of verdicts *leaks* where nothing leaks."""
+STEEP, MODERATE = 0.25, 0.10
+"""Leads from which on a leak has the grade E, and D: an AUC of 0.75, and of 0.60."""
 POWER = 0.8
 Z95 = 1.959963984540054
+Word = Literal["leaks", "none", "unclear"]
+Grade = Literal["A", "B", "C", "D", "E", "?"]
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ class LeakVerdict:
     is too wide, or the model tells labels alone and no attack is made for these.
     """
 
-    word: Literal["leaks", "none", "unclear"]
+    word: Word
     level: float
     """Level at which an attack has to be beyond chance."""
     most: float | None = None
@@ -168,6 +175,16 @@ class LeakVerdict:
     def little(self) -> bool:
         """Whether it is certain that hardly anything leaks."""
         return self.word == "none" and self.most is not None and self.most <= LITTLE
+
+
+def grade(word: Word, lead: float, most: float | None) -> Grade:
+    """The grade of a verdict: "?" where it cannot be told. A where at most `LITTLE` leaks with certainty,
+    else B where no leak was found; C, D or E by the strongest attack's ``lead``, in shares."""
+    if word == "unclear":
+        return "?"
+    if word == "none":
+        return "A" if most is not None and most <= LITTLE else "B"
+    return "E" if lead >= STEEP else "D" if lead >= MODERATE else "C"
 
 
 def judge(

@@ -22,6 +22,9 @@ def as_data(contents: Contents) -> RunViews:
         run=results.run,
         name=results.name,
         state=results.state,
+        verdict=contents.headline.word,
+        headline=contents.headline.sentence,
+        recommendation=contents.headline.recommendation,
         sentences=contents.sentences,
         caveats=contents.caveats,
         tiles=contents.tiles,
@@ -37,6 +40,7 @@ def _glance(task: str, rows: list[GlanceRow], contents: Contents) -> GlanceTable
         GlanceLine(
             provider=row.label,
             cells=[None if cell is None else f"{cell.figure} ({cell.beside})" for cell in row.cells],
+            grades=[None if cell is None else cell.grade for cell in row.cells],
         )
         for row in rows
     ]

@@ -10,6 +10,7 @@ from leakrange.report.caveats import caveats
 from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings
 from leakrange.report.glance import GlanceRow, glance
+from leakrange.report.headline import Headline, headline
 from leakrange.report.narrowed import ALL, Narrowing, choices, narrowed
 from leakrange.report.sections import Section, chart_sections
 from leakrange.report.tiles import tiles
@@ -24,6 +25,7 @@ class Contents:
     """The contents for a run, or for some of its trials. ``choices`` are those of the whole run."""
 
     findings: Findings
+    headline: Headline
     sentences: list[str]
     caveats: list[str]
     tiles: list[Tile]
@@ -69,6 +71,7 @@ def read(results: RunResults, narrowing: Narrowing = ALL) -> Contents:
     findings = narrowed(results, narrowing)
     return Contents(
         findings=findings,
+        headline=headline(findings),
         sentences=sentences(findings),
         caveats=caveats(findings),
         tiles=tiles(findings),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakrange.metrics import numbers
+from leakrange.metrics.verdict import Grade
 from leakrange.report.findings import Findings, Subject, chance, gap, leak, utility, utility_metric
+from leakrange.report.headline import grade_of
 from leakrange.scenario.results import Summary
 
 __all__ = ["GlanceCell", "GlanceRow", "glance"]
@@ -13,10 +15,11 @@ __all__ = ["GlanceCell", "GlanceRow", "glance"]
 
 @dataclass(frozen=True)
 class GlanceCell:
-    """One field of the table at a glance: the distance of the attack, the utility ``beside`` it, and its full
-    text."""
+    """One field of the table at a glance: the distance of the attack, its ``grade`` (None for an audit), the
+    utility ``beside`` it, and its full text."""
 
     shade: float
+    grade: Grade | None
     figure: str
     beside: str
     full: str
@@ -67,7 +70,9 @@ def _cell(row: Summary, subject: Subject, findings: Findings) -> GlanceCell:
     word = "leaks" if metric.role == "suspicion" else findings.verdicts[subject, row.defence].word
     full = f"{metric.title} {value} ({above}{SAID[word]}), {utility_text}; {attack}"
     beside = utility_text.removesuffix(f"{numbers.SPACE}%")
-    return GlanceCell(_shade(row, subject, findings), value, beside, full)
+    return GlanceCell(
+        _shade(row, subject, findings), grade_of(findings, subject, row.defence), value, beside, full
+    )
 
 
 def _shade(row: Summary, subject: Subject, findings: Findings) -> float:

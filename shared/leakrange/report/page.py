@@ -49,6 +49,7 @@ def rendered(contents: Contents) -> str:
         script=SCRIPT,
         results=results,
         findings=findings,
+        headline=contents.headline,
         sentences=contents.sentences,
         caveats=contents.caveats,
         tiles=contents.tiles,

@@ -197,10 +197,12 @@ class Choices(BaseModel):
 
 class GlanceLine(BaseModel):
     """One provider in a table at a glance: for each defence what the strongest attack reached and what users
-    got, as text; None where it was not measured."""
+    got, as text, and its grade from A (hardly anything can leak) to E, or "?" where it cannot be told; None
+    where it was not measured. Audits have no grades."""
 
     provider: str
     cells: list[str | None]
+    grades: list[str | None]
 
 
 class GlanceTable(BaseModel):
@@ -212,11 +214,15 @@ class GlanceTable(BaseModel):
 
 
 class RunViews(BaseModel):
-    """What a run found so far. Colours in specifications are placeholders: ``theme`` gives each of them."""
+    """What a run found so far. ``verdict`` is over all providers without a defence, and None where none was
+    tried. Colours in specifications are placeholders: ``theme`` gives each of them."""
 
     run: str
     name: str
     state: str
+    verdict: Literal["leaks", "none", "unclear"] | None
+    headline: str
+    recommendation: str
     sentences: list[str]
     caveats: list[str]
     tiles: list[Tile]

@@ -1,0 +1,184 @@
+"""The first sentence of a run: who gives away what, which defence stops it at what cost, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leakrange.metrics.numbers import difference, joined
+from leakrange.metrics.verdict import Grade, Word, grade
+from leakrange.report.effects import Effect, effects
+from leakrange.report.findings import Findings, Subject
+
+__all__ = ["Headline", "grade_of", "headline", "hidden_in_words"]
+
+HIDDEN = {
+    "membership": "who was in the training set",
+    "sample": "what users’ samples look like",
+    "the model's decisions": "the model itself",
+    "enrolled person": "who is enrolled",
+    "substitutes": "whom substitutes stand for",
+}
+"""What is hidden, where it is no attribute."""
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+HELPS = {
+    "constant": "the attacks learnt nothing: give them larger budgets, or try other kinds of attack.",
+    "no interval": "run it with more seeds.",
+    "seeds": "run it with more seeds, since these disagree.",
+    "wide": "run it with more users.",
+    "labels": "add an attack that is made for labels alone: label-votes, oslo or boundary.",
+}
+"""What would help where nothing can be told, by the reason."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """``word`` is the verdict over all providers without a defence: *leaks* if one leaks, *none* if no leak
+    was found at any, else *unclear*. None where nothing was tried on undefended answers."""
+
+    word: Word | None
+    sentence: str
+    recommendation: str
+
+
+def headline(findings: Findings) -> Headline:
+    """The first sentence and the recommendation. Audits of model files, whose verdicts have sentences of
+    their own, are left out."""
+    verdicts = {
+        subject: verdict
+        for subject in findings.subjects
+        if subject.metric.role != "suspicion" and (verdict := findings.verdict(subject)) is not None
+    }
+    if not verdicts:
+        return Headline(None, _unmeasured(findings), "")
+    words = {verdict.word for verdict in verdicts.values()}
+    if "leaks" in words:
+        leaking = [subject for subject, verdict in verdicts.items() if verdict.word == "leaks"]
+        clause, recommendation = _defended(findings, leaking)
+        return Headline("leaks", f"{_leaks(leaking, list(verdicts))}{clause}.", recommendation)
+    if "unclear" in words:
+        unclear = [subject for subject, verdict in verdicts.items() if verdict.word == "unclear"]
+        why = verdicts[unclear[0]].why
+        recommendation = f"To find out, {HELPS[why]}" if why else ""
+        return Headline("unclear", _untold(unclear, list(verdicts)), recommendation)
+    most = max((verdict.most or 0.0) * subject.metric.scale for subject, verdict in verdicts.items())
+    units = {subject.metric.unit for subject in verdicts}
+    excluded = f": a lead of more than {difference(most, units.pop())} is excluded" if len(units) == 1 else ""
+    things, providers = _things(list(verdicts), "or"), _any(list(verdicts))
+    return Headline(
+        "none",
+        f"No attack that was made learns {things} from {providers}{excluded}.",
+        "A stronger attack may exist: nothing here says that none does.",
+    )
+
+
+def grade_of(findings: Findings, subject: Subject, defence: str) -> Grade | None:
+    """From A (hardly anything can leak) to E (plain); "?" where it cannot be told, None where it was not
+    measured, or where the row is of an audit."""
+    verdict, row = findings.verdicts.get((subject, defence)), findings.best.get((subject, defence))
+    if verdict is None or row is None or subject.metric.role == "suspicion":
+        return None
+    return grade(verdict.word, findings.way(row), verdict.most)
+
+
+def hidden_in_words(subject: Subject) -> str:
+    """What is hidden, in plain words: an attribute in quotation marks."""
+    return HIDDEN.get(subject.sensitive, f"“{subject.sensitive}”")
+
+
+def _things(subjects: Sequence[Subject], last: str = "and") -> str:
+    names = list(dict.fromkeys(map(hidden_in_words, subjects)))
+    shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} other things"]
+    return joined(shown) if last == "and" else joined(shown).replace(" and ", f" {last} ")
+
+
+def _providers(subjects: Sequence[Subject]) -> list[str]:
+    return list(dict.fromkeys(subject.provider for subject in subjects))
+
+
+def _number(value: int) -> str:
+    return NUMBERS[value] if value < len(NUMBERS) else str(value)
+
+
+def _any(subjects: Sequence[Subject]) -> str:
+    names = _providers(subjects)
+    if len(names) == 1:
+        return f"“{names[0]}”"
+    return "either provider" if len(names) == 2 else f"any of {_number(len(names))} providers"
+
+
+def _leaks(leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
+    """Who gives away what: "Two of six providers give away the beard"."""
+    names, of = _providers(leaking), _providers(everyone)
+    things = _things(leaking)
+    if len(names) == 1:
+        of_several = f"One of {_number(len(of))} providers, “{names[0]}”,"
+        who = f"The provider “{names[0]}”" if len(of) == 1 else of_several
+        return f"{who} gives away {things}"
+    if len(names) == len(of):
+        return f"{'Both' if len(of) == 2 else f'All {_number(len(of))}'} providers give away {things}"
+    return f"{_number(len(names)).capitalize()} of {_number(len(of))} providers give away {things}"
+
+
+def _untold(unclear: Sequence[Subject], everyone: Sequence[Subject]) -> str:
+    rest = len(_providers(everyone)) - len(_providers(unclear))
+    others = "the other" if rest == 1 else f"{_number(rest)} others"
+    clear = f"; no leak was found at {others}" if rest else ""
+    return f"Whether {_any(unclear)} gives away {_things(unclear)} cannot be told{clear}."
+
+
+def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str]:
+    """What defences do about it, as the end of the sentence, and the recommendation."""
+    tried = [name for name in findings.defences if name != findings.undefended]
+    if not tried:
+        return "; no defence was tried", "Try defences on these answers: list them under “defences”."
+    by_name: dict[str, list[tuple[Effect, int]]] = {}
+    for scale in findings.scales():
+        there = len(scale.leaking())
+        for effect in effects(scale):
+            by_name.setdefault(effect.defence, []).append((effect, there))
+    every = len(leaking)
+    stopping = {
+        name: parts
+        for name, parts in by_name.items()
+        if all(each.kind == "stops" for each, _ in parts) and sum(each.subjects for each, _ in parts) == every
+    }
+    if stopping:
+        name = max(stopping, key=lambda each: _least_utility(stopping[each]))
+        unaware = all(
+            row.knowledge == "unaware" for subject in leaking for row in findings.tried[subject, name]
+        )
+        doubt = " Attackers who know of it were not tried: try them first." if unaware else ""
+        return f"; “{name}” stops that{_costs(stopping[name])}", f"Use “{name}”.{doubt}"
+    if not by_name:
+        return "; what defences change is not known yet", ""
+    name = min(by_name, key=lambda each: max(effect.kept[1] for effect, _ in by_name[each]))
+    clause = "; the defence that was tried is not certain to stop that"
+    if len(tried) > 1:
+        clause = f"; none of {_number(len(tried))} defences is certain to stop that"
+    least = "" if len(tried) == 1 else f" “{name}” leaves attackers least, and not little enough."
+    return clause, f"Do not let these answers out as they are.{least}"
+
+
+def _least_utility(parts: Sequence[tuple[Effect, int]]) -> float:
+    return min(-1.0 if effect.cost is None else effect.cost for effect, _ in parts)
+
+
+def _costs(parts: Sequence[tuple[Effect, int]]) -> str:
+    """What the defence costs users, at its worst."""
+    known = [effect for effect, _ in parts if effect.cost is not None]
+    if not known:
+        return ", at a cost that was not measured"
+    worst = min(known, key=lambda each: each.cost or 0.0)
+    assert worst.cost is not None  # of those that are known
+    if worst.cost >= 0.0:
+        return " and costs nothing"
+    return f" and costs {difference(worst.cost, 'share')} of {worst.utility}"
+
+
+def _unmeasured(findings: Findings) -> str:
+    if any(subject.metric.role == "suspicion" for subject in findings.subjects):
+        return "Models were audited, and nothing else was tried."
+    if findings.undefended is None and findings.tried:
+        return "What providers give away without a defence was not measured."
+    return "No attack has come to an end, so nothing can be told."
