@@ -136,7 +136,7 @@ def test_a_reader_measures_a_model_attacks_it_and_protects_it(reader: Reader, tm
     for measured, promised in zip(figures(ours), figures(figures_told), strict=True):
         assert measured == pytest.approx(promised, abs=5)
         assert measured[0] == pytest.approx(promised[0], abs=0.06)
-    assert "The remote provider “ours” leaks: from its outputs the strongest attack" in printed
+    assert shown.splitlines()[0] in printed
     for block in sections(FIRST, "The model"):
         assert block.language != "text" or block.text in printed
     assert printed.count("two numbers that sum to 1: softmax") == 2

@@ -27,6 +27,7 @@ def results(
     knowledge: str = "aware",
     honesty: Mapping[str, float] = {},
     figures: Mapping[str, float] = {},
+    guessed: float | None = None,
     defences: Mapping[str, object] | None = None,
 ) -> RunResults:
     trials = [
@@ -53,12 +54,19 @@ def results(
                 "honesty": Estimate(value=honesty.get(defence, 0.9)),
                 "auc": area(auc) if isinstance(auc, float) else auc,
                 **{name: Estimate(value=value) for name, value in figures.items()},
+                **(_controlled(auc, guessed) if guessed and isinstance(auc, float) else {}),
             },
         )
         for provider, defence, auc in cells
     ]
     chains = defences or {name: [] if name == "none" else [{"argmax": {}}] for _, name, _ in cells}
     return run(trials=trials, models=[], ledger=[], scenario={"defences": chains})
+
+
+def _controlled(auc: float, guessed: float) -> dict[str, Estimate]:
+    lead = auc - guessed
+    beyond = Estimate(value=lead, low=lead - 0.02, high=lead + 0.02)
+    return {"imputation_auc": Estimate(value=guessed), "beyond_imputation": beyond}
 
 
 def told(found: RunResults) -> tuple[str, str, dict[str, str]]:
@@ -128,6 +136,20 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
         "The provider “a” gives away “beard”; no defence was tried.",
         "Try defences on these answers: list them under “defences”.",
         {"a/none": "D"},
+    ),
+    "a leak beyond what the true label tells, which remains": (
+        results([("a", "none", 0.9), ("a", "noise", 0.81)], guessed=0.815, defences=BLUR),
+        "The provider “a” gives away “beard”; “noise” stops that and costs nothing. What the true label"
+        " tells already remains: AUC 0.810.",
+        "Use “noise”.",
+        {"a/none": "C", "a/noise": "A"},
+    ),
+    "nothing leaks beyond what the true label tells": (
+        results([("a", "none", 0.815)], guessed=0.815),
+        "No attack that was made learns “beard” from “a”: a lead of more than 0.020 is excluded. What the"
+        " true label tells already remains: AUC 0.815.",
+        "A stronger attack may exist: nothing here says that none does.",
+        {"a/none": "A"},
     ),
     "nothing leaks": (
         results([("a", "none", 0.51), ("b", "none", 0.50)]),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakrange.metrics.numbers import difference, joined
+from leakrange.attacks.kinds import leakage_of
+from leakrange.metrics.numbers import difference, joined, titled
 from leakrange.metrics.verdict import Grade, Word, grade
 from leakrange.report.effects import Effect, effects
-from leakrange.report.findings import Findings, Subject
+from leakrange.report.findings import Findings, Subject, gap, leaked
+from leakrange.scenario.gains import control_of
 
 __all__ = ["Headline", "grade_of", "headline", "hidden_in_words"]
 
@@ -54,8 +56,8 @@ def headline(findings: Findings) -> Headline:
     words = {verdict.word for verdict in verdicts.values()}
     if "leaks" in words:
         leaking = [subject for subject, verdict in verdicts.items() if verdict.word == "leaks"]
-        clause, recommendation = _defended(findings, leaking)
-        return Headline("leaks", f"{_leaks(leaking, list(verdicts))}{clause}.", recommendation)
+        clause, recommendation, remains = _defended(findings, leaking)
+        return Headline("leaks", f"{_leaks(leaking, list(verdicts))}{clause}.{remains}", recommendation)
     if "unclear" in words:
         unclear = [subject for subject, verdict in verdicts.items() if verdict.word == "unclear"]
         why = verdicts[unclear[0]].why
@@ -67,7 +69,8 @@ def headline(findings: Findings) -> Headline:
     things, providers = _things(list(verdicts), "or"), _any(list(verdicts))
     return Headline(
         "none",
-        f"No attack that was made learns {things} from {providers}{excluded}.",
+        f"No attack that was made learns {things} from {providers}{excluded}."
+        f"{_remains(findings, list(verdicts), findings.undefended or '')}",
         "A stronger attack may exist: nothing here says that none does.",
     )
 
@@ -127,11 +130,11 @@ def _untold(unclear: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     return f"Whether {_any(unclear)} gives away {_things(unclear)} cannot be told{clear}."
 
 
-def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str]:
-    """What defences do about it, as the end of the sentence, and the recommendation."""
+def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str, str]:
+    """What defences do about it, as the end of the sentence; the recommendation; what remains."""
     tried = [name for name in findings.defences if name != findings.undefended]
     if not tried:
-        return "; no defence was tried", "Try defences on these answers: list them under “defences”."
+        return "; no defence was tried", "Try defences on these answers: list them under “defences”.", ""
     by_name: dict[str, list[tuple[Effect, int]]] = {}
     for scale in findings.scales():
         there = len(scale.leaking())
@@ -149,15 +152,28 @@ def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str]
             row.knowledge == "unaware" for subject in leaking for row in findings.tried[subject, name]
         )
         doubt = " Attackers who know of it were not tried: try them first." if unaware else ""
-        return f"; “{name}” stops that{_costs(stopping[name])}", f"Use “{name}”.{doubt}"
+        remains = _remains(findings, leaking, name)
+        return f"; “{name}” stops that{_costs(stopping[name])}", f"Use “{name}”.{doubt}", remains
     if not by_name:
-        return "; what defences change is not known yet", ""
+        return "; what defences change is not known yet", "", ""
     name = min(by_name, key=lambda each: max(effect.kept[1] for effect, _ in by_name[each]))
     clause = "; the defence that was tried is not certain to stop that"
     if len(tried) > 1:
         clause = f"; none of {_number(len(tried))} defences is certain to stop that"
     least = "" if len(tried) == 1 else f" “{name}” leaves attackers least, and not little enough."
-    return clause, f"Do not let these answers out as they are.{least}"
+    return clause, f"Do not let these answers out as they are.{least}", ""
+
+
+def _remains(findings: Findings, subjects: Sequence[Subject], defence: str) -> str:
+    """What can be told without the model, where that is much: no defence of its answers takes it away."""
+    rows = [findings.best[subject, defence] for subject in subjects if (subject, defence) in findings.best]
+    told = [row for row in rows if (gap(row) or 0.0) > findings.bound and control_of(findings.trials(row))]
+    if not told:
+        return ""
+    row = max(told, key=leaked)
+    control, metric = control_of(findings.trials(row)), leakage_of(row.kind)
+    claim = control.claim if control and control.claim else "what can be guessed without the model"
+    return f" {claim[0].upper()}{claim[1:]} remains: {titled(metric, leaked(row))}."
 
 
 def _least_utility(parts: Sequence[tuple[Effect, int]]) -> float:
