@@ -72,7 +72,7 @@ async def _fill(url: str) -> tuple[str, str]:
         await Models(session).add(RECIPE, FIGURES)
         audits = AuditStore(session)
         ids = [
-            (await audits.create({"model": name, "url": None, "plan": plan})).id
+            (await audits.create(name, {"model": name, "url": None, "plan": plan})).id
             for name in ("good-model", "bad-model")
         ]
         await audits.finish(ids[0], verdict=VERDICT.model_dump(mode="json"))

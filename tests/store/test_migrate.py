@@ -19,7 +19,7 @@ from leakrange.metrics import Estimate
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import create_engine
 from leakrange.store.migrate import configuration, head, locate, upgrade
-from leakrange.store.tables import Base, PlanRow, TrialRow
+from leakrange.store.tables import AuditRow, Base, PlanRow, TrialRow
 
 
 async def _inspected(url: str, ask: Any) -> Any:
@@ -201,3 +201,23 @@ async def test_a_plan_goes_into_a_table_of_its_own_and_back(empty_url: str) -> N
     async with engine.connect() as connection:
         assert {row.id: row.plan for row in await connection.execute(select(runs))} == plans
     await engine.dispose()
+
+
+async def test_audits_of_models_keep_their_name_and_conclusion_in_a_list(empty_url: str) -> None:
+    await asyncio.to_thread(upgrade, empty_url, "0010")
+    engine = create_engine(empty_url)
+    insert = (
+        "INSERT INTO audits (id, state, created, request, verdict)"
+        " VALUES (:id, 'done', '2026-01-01 00:00:00', :request, :verdict)"
+    )
+    verdicts = {"risk": {"conclusion": "suspicious"}, "lost": None}
+    async with engine.begin() as connection:
+        for name, verdict in verdicts.items():
+            stored = None if verdict is None else json.dumps(verdict)
+            values = {"id": name, "request": json.dumps({"model": name}), "verdict": stored}
+            await connection.execute(text(insert), values)
+    await asyncio.to_thread(upgrade, empty_url)
+    async with engine.connect() as connection:
+        rows = (await connection.execute(select(AuditRow.kind, AuditRow.subject, AuditRow.conclusion))).all()
+    await engine.dispose()
+    assert set(map(tuple, rows)) == {("model", "risk", "suspicious"), ("model", "lost", None)}

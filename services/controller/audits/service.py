@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import structlog
-
 from leakrange.data import datasets
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.audits import (
@@ -18,9 +16,9 @@ from leakrange.jobs.audits import (
 )
 from leakrange.jobs.verdict import Verdict
 from leakrange.registry import UnknownName
+from leakrange.services.controller.audits.work import AuditWork
 from leakrange.services.controller.engine.engine import Engine
 from leakrange.services.controller.engine.how.audit import audit_job, audited
-from leakrange.services.controller.range.fleet import FleetJobFailed
 from leakrange.services.controller.range.parties import Parties
 from leakrange.services.controller.range.record import StepRecord
 from leakrange.store.audits import AuditStore
@@ -28,41 +26,41 @@ from leakrange.store.engine import Database
 from leakrange.store.tables import AuditRow
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import ARTIFACT
-from leakrange.wire.errors import PROBLEM_BASE, Conflict, DataUnavailable, InvalidInput, LeakrangeError
+from leakrange.wire.errors import Conflict, DataUnavailable, InvalidInput
 from leakrange.wire.events import Purpose
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
 
-log = structlog.get_logger("leakrange.services.controller.audits")
 
+class AuditService(AuditWork):
+    """The audits of models of this range. One per controller."""
 
-class AuditService:
-    """The audits of this range. One per controller."""
+    kind = "model"
 
     def __init__(self, database: Database, parties: Parties, transport: Transport, *, attempts: int) -> None:
-        self._database, self._parties = database, parties
-        self._transport, self._attempts = transport, attempts
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        super().__init__(database)
+        self._parties, self._transport, self._attempts = parties, transport, attempts
 
     async def start(self, asked: AuditRequest) -> AuditAccepted:
         """Store an audit, and begin. Raises `InvalidInput` or `DataUnavailable` for data that cannot be
         audited with."""
         check_data(asked.plan)
+        request = asked.model_dump(mode="json")
         async with self._database.write() as session:
-            created = (await AuditStore(session).create(asked.model_dump(mode="json"))).id
-        self._begin(created, asked)
+            created = (await AuditStore(session).create(asked.model, request)).id
+        self._begin(created, request)
         return AuditAccepted(id=created, url=f"/v1/audits/{created}")
 
     async def page(self, limit: int, after: str | None) -> AuditList:
         """Audits, newest first."""
         async with self._database.read() as session:
-            rows, following = await AuditStore(session).page(limit=limit, after=after)
+            rows, following = await AuditStore(session).listed(kind=self.kind, limit=limit, after=after)
         return AuditList(audits=[AuditEntry(**_entry(row)) for row in rows], next=following)
 
     async def view(self, audit: str) -> AuditView:
         """One audit; raises `NotFound`."""
         async with self._database.read() as session:
-            row = await AuditStore(session).get(audit)
+            row = await AuditStore(session).of_kind(self.kind, audit)
         return AuditView(**_entry(row), plan=row.request["plan"], verdict=row.verdict, problem=row.problem)
 
     async def report(self, audit: str) -> str:
@@ -74,38 +72,9 @@ class AuditService:
             )
         return await asyncio.to_thread(_page, audit_view.verdict)
 
-    async def resume(self) -> None:
-        """Go on with every audit that has not ended."""
-        async with self._database.read() as session:
-            rows = await AuditStore(session).running()
-        for row in rows:
-            self._begin(row.id, AuditRequest.model_validate(row.request))
-
-    async def stop(self) -> None:
-        """Leave all audits as they are: the next controller goes on with them."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _begin(self, audit: str, asked: AuditRequest) -> None:
-        task = self._tasks[audit] = asyncio.create_task(self._carry_out(audit, asked), name=f"audit {audit}")
-        task.add_done_callback(lambda _: self._tasks.pop(audit))
-
-    async def _carry_out(self, audit: str, asked: AuditRequest) -> None:
-        ended: dict[str, Any]
-        try:
-            ended = {"verdict": (await self._audited(audit, asked)).model_dump(mode="json")}
-        except LeakrangeError as error:
-            ended = {"problem": _problem(error)}
-        except Exception as error:  # whatever the error is, the audit must not seem to be running
-            log.error("an audit failed", audit=audit, exc_info=error)
-            ended = {"problem": _problem(LeakrangeError(f"{type(error).__name__}: {error}"))}
-        try:
-            async with self._database.write() as session:
-                await AuditStore(session).finish(audit, **ended)
-        except Exception as error:
-            log.error("the end of an audit was not recorded: a restart does it", audit=audit, exc_info=error)
+    async def _concluded(self, audit: str, request: dict[str, Any]) -> dict[str, Any]:
+        verdict = await self._audited(audit, AuditRequest.model_validate(request))
+        return {"verdict": verdict.model_dump(mode="json")}
 
     async def _audited(self, audit: str, asked: AuditRequest) -> Verdict:
         engine = Engine(self._parties, StepRecord(f"audit.{audit}"))
@@ -152,19 +121,6 @@ def _page(verdict: Verdict) -> str:
     return verdict_page(verdict)
 
 
-def _problem(error: LeakrangeError) -> dict[str, Any]:
-    """The problem of an error here, or of the worker's own error if the fleet's report names it."""
-    report = error.extra.get("said") if isinstance(error, FleetJobFailed) else None
-    if not report or "error" not in report:
-        return error.problem()
-    problem = {
-        "type": PROBLEM_BASE + report["error"],
-        "title": "The audit failed",
-        "detail": report["detail"],
-    }
-    return problem | ({"hint": report["hint"]} if report.get("hint") else {})
-
-
 def _entry(row: AuditRow) -> dict[str, Any]:
     return {
         "id": row.id,
@@ -173,5 +129,5 @@ def _entry(row: AuditRow) -> dict[str, Any]:
         "server": row.request["url"],
         "created": row.created.isoformat(),
         "finished": row.finished.isoformat() if row.finished else None,
-        "conclusion": row.verdict["conclusion"] if row.verdict else None,
+        "conclusion": row.conclusion,
     }

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import InstrumentedAttribute, defer
 
 from leakrange.store.tables import AuditRow, Base, RunRow
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -46,6 +46,8 @@ class DatedRows(Rows, Generic[Dated]):
     table: type[Dated]
     noun: str
     """The word for a row, in messages and in the address of their list."""
+    unlisted: tuple[InstrumentedAttribute[Any], ...] = ()
+    """Long columns, which the rows of a page do not have."""
 
     @staticmethod
     def new_id(created: datetime) -> str:
@@ -61,11 +63,15 @@ class DatedRows(Rows, Generic[Dated]):
             )
         return row
 
-    async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[Dated], str | None]:
-        """Return up to ``limit`` rows, newest first, older than row ``after``, and the ``after`` of the next
-        page (None: no more). Raises `InvalidInput` if ``after`` names no row."""
+    async def page(
+        self, *wanted: ColumnElement[bool], limit: int = 50, after: str | None = None
+    ) -> tuple[Sequence[Dated], str | None]:
+        """Return up to ``limit`` rows that are ``wanted``, newest first, older than row ``after``, and the
+        ``after`` of the next page (None: no more). Raises `InvalidInput` if ``after`` names no row."""
         table = self.table
-        query = select(table).order_by(table.created.desc(), table.id.desc()).limit(limit + 1)
+        newest = table.created.desc(), table.id.desc()
+        query = select(table).options(*map(defer, self.unlisted)).where(*wanted).order_by(*newest)
+        query = query.limit(limit + 1)
         if after is not None:
             last = await self.session.get(table, after)
             if last is None:

@@ -26,6 +26,7 @@ from leakrange.jobs.audits import AuditState
 from leakrange.wire.runs import State
 
 __all__ = [
+    "AuditKind",
     "AuditRow",
     "Base",
     "EventRow",
@@ -43,6 +44,7 @@ __all__ = [
     "now",
 ]
 
+AuditKind = Literal["model", "endpoint"]
 JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
 
 
@@ -250,8 +252,10 @@ class LoadRow(OfRun):
 
 
 class AuditRow(Base):
-    """One audit of a model: the ``request`` as it came, without its API key once it is over, and how it
-    ended: a ``verdict`` (`leakrange.jobs.verdict.Verdict`), or the ``problem`` for which there is none."""
+    """One audit of the model or the endpoint ``subject``: the ``request`` as it came, without its API key
+    once it is over, and how it ended: a ``verdict`` (`leakrange.jobs.verdict.Verdict`, or
+    `leakrange.assessment.document.Assessment`) with its ``conclusion``, or the ``problem`` for which there is
+    none. ``brief`` is what a list shows beside that (`leakrange.assessment.requests.Brief`)."""
 
     __tablename__ = "audits"
     __table_args__ = (_one_of("state", AuditState), Index(None, "created", "id"), Index(None, "state"))
@@ -260,6 +264,10 @@ class AuditRow(Base):
     state: Mapped[AuditState] = mapped_column(String(16), default="running")
     created: Mapped[datetime] = mapped_column(default=now)
     finished: Mapped[datetime | None]
+    kind: Mapped[AuditKind] = mapped_column(String(16), server_default="model")
+    subject: Mapped[str] = mapped_column(String(256), server_default="")
+    conclusion: Mapped[str | None] = mapped_column(String(16))
     request: Mapped[dict[str, Any]]
+    brief: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     problem: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
