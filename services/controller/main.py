@@ -13,6 +13,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from leakrange.service.app import create_app
+from leakrange.services.controller.assessments.documents import documents
+from leakrange.services.controller.assessments.endpoints import router as assessments
+from leakrange.services.controller.assessments.service import AssessmentService
 from leakrange.services.controller.audits.endpoints import router as audits
 from leakrange.services.controller.audits.service import AuditService
 from leakrange.services.controller.catalogue.endpoints import router as catalogue
@@ -85,6 +88,8 @@ def controller(settings: ControllerSettings) -> FastAPI:
         load,
         figures,
         audits,
+        assessments,
+        documents,
         catalogue,
         obfuscators,
         scenarios,
@@ -116,9 +121,11 @@ async def _serving(
     app.state.live = live = LiveService(database, news, parts_of)
     app.state.load = LoadService(database, parties.releases, supervisor)
     app.state.audits = examiner = AuditService(database, parties, transport, attempts=settings.attempts)
+    app.state.assessments = assessor = AssessmentService(database, service, reading, news, settings)
     await fleet.start()
     await supervisor.resume()
     await examiner.resume()
+    await assessor.resume()
     app.state.victim = victim = VictimService(
         database, parties, limit=settings.try_samples, keep=settings.withdraw_after / 2
     )
@@ -132,6 +139,7 @@ async def _serving(
         await checking.stop()
         await supervisor.stop()
         await examiner.stop()
+        await assessor.stop()
         await victim.stop()
         await parties.keeper.stop()
         await fleet.stop()

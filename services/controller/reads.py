@@ -19,6 +19,8 @@ from fastapi import FastAPI, Request
 from leakrange.service.app import create_app
 from leakrange.service.logs import configure_logs
 from leakrange.service.parent import die_with
+from leakrange.services.controller.assessments.documents import documents, planning
+from leakrange.services.controller.assessments.reader import AssessmentReader
 from leakrange.services.controller.comparisons.endpoints import router as comparisons
 from leakrange.services.controller.comparisons.service import ComparisonService
 from leakrange.services.controller.load.endpoints import figures
@@ -44,6 +46,7 @@ def reading_app(settings: ControllerSettings) -> FastAPI:
         app.state.runs = runs = RunReader(database, FolderStore(settings.releases_dir))
         app.state.views = views_of_runs = ViewService(runs)
         app.state.comparisons = ComparisonService(views_of_runs)
+        app.state.assessments = AssessmentReader(database)
         try:
             yield
         finally:
@@ -52,7 +55,16 @@ def reading_app(settings: ControllerSettings) -> FastAPI:
     app = create_app("controller", max_body=settings.max_body, lifespan=lifespan)
     app.state.settings = settings
     app.dependency_overrides[reader] = _visitor
-    for router in (views, comparisons, figures, assets.charts, board.router, compare.router):
+    for router in (
+        views,
+        comparisons,
+        figures,
+        documents,
+        planning,
+        assets.charts,
+        board.router,
+        compare.router,
+    ):
         app.include_router(router)
     return app
 
@@ -65,7 +77,7 @@ def main() -> None:
     """Serve until the controller ends."""
     descriptor, parent = map(int, sys.argv[1:])
     die_with(parent)
-    settings = ControllerSettings(**orjson.loads(sys.stdin.buffer.read()))
+    settings = ControllerSettings.handed_over(sys.stdin.buffer.read())
     configure_logs("controller", settings.log_level)
     # The data of the process, and not its address space: of that a JavaScript engine reserves a lot.
     resource.setrlimit(resource.RLIMIT_DATA, (settings.reading_memory, settings.reading_memory))

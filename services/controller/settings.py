@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field
+import orjson
+from pydantic import BeforeValidator, Field, SecretStr
 
 from leakrange.service.broker import BrokerUrl
 from leakrange.service.settings import RandomSecret, ServiceSettings
@@ -57,3 +58,16 @@ class ControllerSettings(ServiceSettings):
     def proxy_for_clients(self) -> str:
         """The proxy's URL that attackers and edge clients are given."""
         return self.proxy_public_url or self.proxy_url
+
+    def handed_on(self) -> bytes:
+        """These settings, with their secrets, for a process that the controller begins."""
+        return orjson.dumps(self.model_dump(), default=_plain)
+
+    @classmethod
+    def handed_over(cls, written: bytes) -> Self:
+        """The settings that `handed_on` has written."""
+        return cls(**orjson.loads(written))
+
+
+def _plain(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import asdict
-from typing import Any
 
 import aiohttp
 import orjson
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import SecretStr
 
 from leakrange.services.controller.beside import Beside
 from leakrange.services.controller.settings import ControllerSettings
@@ -37,8 +35,7 @@ class ReadingProcess:
     """One per controller. Make it inside the running event loop."""
 
     def __init__(self, settings: ControllerSettings) -> None:
-        written = orjson.dumps(settings.model_dump(), default=_plain)
-        self.beside = Beside("leakrange.services.controller.reads", written)
+        self.beside = Beside("leakrange.services.controller.reads", settings.handed_on())
         self._session = aiohttp.ClientSession(
             # Each read has a connection of its own: none is used that a process has left.
             connector=aiohttp.UnixConnector(self.beside.place, limit=0, force_close=True),
@@ -61,10 +58,15 @@ class ReadingProcess:
         passed = {name: value for name, value in got.headers.items() if name.lower() not in _HOPS}
         return StreamingResponse(_pieces(got), got.status, passed)
 
+    async def read(self, path: str, visitor: Visitor, body: bytes | None = None) -> bytes:
+        """What the process has at that path, or answers to a JSON ``body``. Raises as `answer` does."""
+        asked = ("GET", None) if body is None else ("POST", {"content-type": "application/json"})
+        got = await self._asked(asked[0], path, visitor, asked[1], body)
+        return await got.read()
+
     async def sentences(self, run: str, visitor: Visitor) -> list[str]:
         """The first sentences of the report of a run. Raises as `answer` does."""
-        got = await self._asked("GET", f"/runs/{run}/sentences", visitor)
-        sentences: list[str] = orjson.loads(await got.read())
+        sentences: list[str] = orjson.loads(await self.read(f"/runs/{run}/sentences", visitor))
         return sentences
 
     async def stop(self) -> None:
@@ -116,7 +118,3 @@ async def _pieces(got: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     async with got:
         async for piece in got.content.iter_any():
             yield piece
-
-
-def _plain(value: Any) -> Any:
-    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

@@ -60,6 +60,11 @@ class ChosenAttack(Strict):
     samples: int = 0
     grants: tuple[str, ...] = ()
 
+    @property
+    def making(self) -> str:
+        """Whether it is made, in words."""
+        return "yes" if self.made else "no, though in scope" if self.in_scope else "no"
+
 
 class Power(Strict):
     """What so many records can show about one hidden thing.
@@ -100,6 +105,23 @@ class AssessmentPlan(Strict):
     def unmade(self) -> list[ChosenAttack]:
         """The attacks that are in scope and not made: without them nothing passes."""
         return [each for each in self.attacks if each.in_scope and not each.made]
+
+    def sentences(self) -> list[str]:
+        """What the plan asks, costs, and can show."""
+        price = "" if self.money is None else f", {self.money:,.2f} {self.currency}"
+        time = "" if not self.seconds else f", {self.seconds:,.0f} s at the target's rate"
+        lines = [f"asked: {self.samples:,} samples, of which users ask {self.uploads:,}{price}{time}"]
+        if self.trained:
+            lines.append(f"trained here: {self.trained} models of the attackers")
+        for each in self.power:
+            seen = "nothing" if each.visible is None else f"an AUC of {0.5 + each.visible:.2f}"
+            enough = "" if each.enough else f"; to pass takes about {each.needed:,} of either side"
+            lines.append(
+                f"{each.about}: with {each.cases:,} records of one side and {each.others:,} of the other"
+                f" {seen} is seen in 8 of 10 audits{enough}"
+            )
+            lines += [f"  {sentence}" for sentence in each.rates]
+        return lines
 
 
 class SubjectEndpoint(Strict):

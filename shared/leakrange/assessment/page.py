@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from leakrange.assessment.annex import annex
 from leakrange.assessment.document import Assessment, Finding, MadeAttack, PriceList
 from leakrange.assessment.pictures import findings_picture, guessed, on_axis, price_picture
+from leakrange.assessment.requests import Brief
 from leakrange.metrics import Estimate, numbers
 from leakrange.metrics.registry import described, in_order
 from leakrange.report.charts.drawing import Picture
@@ -14,7 +15,7 @@ from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import page
 from leakrange.wire.views import Tile
 
-__all__ = ["assessment_page", "key_figures", "worst"]
+__all__ = ["assessment_page", "brief_of", "key_figures", "parts_of", "worst"]
 
 Tone = Literal["plain", "good", "bad"]
 TONES: dict[str, Tone] = {"leaks": "bad", "passes": "good", "cannot tell": "plain"}
@@ -27,33 +28,51 @@ def assessment_page(assessment: Assessment) -> str:
     """The document as HTML that loads nothing. The first screen is for who decides: the headline, the grade,
     three figures, a picture and the recommendation. All else is folded, and unfolds in print.
     """
-    return page(
-        "assessment.html.j2",
-        script=SCRIPT,
-        document=assessment,
-        annex=annex(assessment),
-        chips=CHIPS,
-        tiles=key_figures(assessment),
-        picture=findings_picture(assessment),
-        prices=_prices(assessment),
-        figures=_figures,
-        described=described,
-        interval=_interval,
-        money=_money,
-    )
+    return page("assessment.html.j2", script=SCRIPT, **parts_of(assessment))
+
+
+def parts_of(assessment: Assessment) -> dict[str, Any]:
+    """What the template of the document's parts takes."""
+    return {
+        "document": assessment,
+        "annex": annex(assessment),
+        "chips": CHIPS,
+        "tiles": key_figures(assessment),
+        "picture": findings_picture(assessment),
+        "prices": _prices(assessment),
+        "figures": _figures,
+        "described": described,
+        "interval": _interval,
+        "money": _money,
+    }
+
+
+def brief_of(assessment: Assessment) -> Brief:
+    """The document in a line of a list."""
+    finding = worst(assessment)
+    if finding is None:
+        return Brief(grade=assessment.grade, worst="no attack gave a figure", lead=None)
+    measure = described(finding.metric)
+    figure = f"{measure.title} {numbers.figure(finding.value, measure.unit)}"
+    lead = _lead(finding) if on_axis(finding) else None
+    return Brief(grade=assessment.grade, worst=f"{figure} on {finding.about}, by {finding.attack}", lead=lead)
 
 
 def worst(assessment: Assessment) -> Finding | None:
     """The finding that a reader has to know first: one that leaks before others, of these the one that leads
     most over what can be guessed without the model. None where no finding has a figure."""
 
-    def lead(finding: Finding) -> tuple[bool, float]:
-        value = finding.value or 0.0
-        base = guessed(finding.control) if on_axis(finding) else finding.control or 0.0
-        turned = on_axis(finding) and finding.control is None  # the wrong way round tells as much
-        return finding.conclusion == "leaks", abs(value - base) if turned else value - base
+    def rank(finding: Finding) -> tuple[bool, float]:
+        return finding.conclusion == "leaks", _lead(finding)
 
-    return max((each for each in assessment.findings if each.value is not None), key=lead, default=None)
+    return max((each for each in assessment.findings if each.value is not None), key=rank, default=None)
+
+
+def _lead(finding: Finding) -> float:
+    value = finding.value or 0.0
+    base = guessed(finding.control) if on_axis(finding) else finding.control or 0.0
+    turned = on_axis(finding) and finding.control is None  # the wrong way round tells as much
+    return abs(value - base) if turned else value - base
 
 
 def key_figures(assessment: Assessment) -> list[Tile]:

@@ -52,7 +52,7 @@ def planned(question: EndpointQuestion, sizes: Sizes = split_sizes) -> Assessmen
     Every registered attack is listed with the reason where it is not made. Raises `InvalidInput` for a
     question that the data cannot answer, `DataUnavailable` where they are not here.
     """
-    question.check()
+    question = question.checked()
     counts = counted(question, sizes)
     policies = policies_for(question.target) if question.advise else {}
     chosen, parameters = [], {}

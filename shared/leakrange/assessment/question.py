@@ -36,12 +36,13 @@ class EndpointQuestion(Strict):
     """The ``target``, the ``data`` set whose records it is asked, and what is hidden in these: attributes
     (``hidden``), and the attribute that says on whom the model was trained (``members``).
 
-    ``attribute`` is what the model answers for. The target is asked at most ``budget`` samples.
+    ``attribute`` is what the model answers for; "" is the first attribute that has the target's classes. The
+    target is asked at most ``budget`` samples.
     """
 
     target: RemoteTarget
     data: str
-    attribute: str
+    attribute: str = ""
     hidden: tuple[str, ...] = ()
     members: str | None = None
     budget: Annotated[int, Field(ge=FEWEST, le=10_000_000)] = BUDGET
@@ -50,8 +51,9 @@ class EndpointQuestion(Strict):
     """Whether policies are tried on the answers as well."""
     thresholds: Thresholds = Thresholds()
 
-    def check(self) -> None:
-        """Raise `InvalidInput` where the data set is not there, or lacks what the question names."""
+    def checked(self) -> EndpointQuestion:
+        """The question with its ``attribute``. Raises `InvalidInput` or `DataUnavailable` where the data set
+        is not there, or lacks what the question names."""
         if self.data not in datasets:
             raise InvalidInput(
                 f"there is no data set {self.data!r}",
@@ -60,7 +62,10 @@ class EndpointQuestion(Strict):
         entry = datasets[self.data]
         if reason := entry.available():
             raise DataUnavailable(f"{self.data}: {reason}")
-        for name in (self.attribute, *self.hidden, *filter(None, [self.members])):
+        classes = sorted(self.target.card.classes)
+        same = [name for name, each in entry.attributes.items() if sorted(each.classes) == classes]
+        attribute = self.attribute or next(iter(same or entry.attributes))
+        for name in (attribute, *self.hidden, *filter(None, [self.members])):
             if name not in entry.attributes:
                 raise InvalidInput(
                     f"{self.data!r} has no attribute {name!r}; it has {', '.join(entry.attributes)}",
@@ -76,6 +81,7 @@ class EndpointQuestion(Strict):
                 "nothing is hidden: name an attribute, or the column of members",
                 hint="--hidden ATTRIBUTE, --member ATTRIBUTE",
             )
+        return self.model_copy(update={"attribute": attribute})
 
 
 class Counts(Strict):

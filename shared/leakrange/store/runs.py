@@ -79,6 +79,12 @@ class RunStore(DatedRows[RunRow]):
             successors[str(origin)].append(run_id)
         return successors
 
+    async def latest(self, name: str, *states: State) -> RunRow | None:
+        """Return the newest run of that name in one of the states."""
+        query = select(RunRow).where(RunRow.name == name, RunRow.state.in_(states))
+        newest = query.order_by(RunRow.created.desc(), RunRow.id.desc()).limit(1)
+        return (await self.session.scalars(newest)).one_or_none()
+
     async def unfinished(self) -> Sequence[RunRow]:
         """Return the runs that a starting controller has to continue, oldest first."""
         query = select(RunRow).where(RunRow.state.not_in(FINAL)).order_by(RunRow.created, RunRow.id)

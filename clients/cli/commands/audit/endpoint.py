@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from enum import StrEnum
 from pathlib import Path
@@ -10,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
-from leakrange.client import Range
 from leakrange.clients.cli.console import note, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import read_file
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.clients.cli.progress import watch
 from leakrange.clients.cli.target_files import TargetFile, read_file_of
-from leakrange.wire.runs import RunView
+from leakrange.wire.answers import read
 
 if TYPE_CHECKING:
     from leakrange.assessment.document import Assessment, AssessmentPlan, Thresholds
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["endpoint"]
 
 THRESHOLDS = Path("leakage.toml")
-GOING_ON = ("queued", "running")
+LOOK_EVERY = 0.5
+WAS = {"new": "is begun", "begun": "goes on", "done": "answered all of this: nothing is asked"}
+"""What there was of the run, in words."""
 
 
 class FailOn(StrEnum):
@@ -82,8 +84,7 @@ def endpoint(
 ) -> None:
     """Attack a model that answers over HTTP, and say what its answers give away. Ends with 0 where it passes,
     with 1 where it leaks, and with 6 where that cannot be told."""
-    # They bring the language, and scikit-learn: only where they are used.
-    from leakrange.assessment.exports import form_of, write_assessment
+    from leakrange.assessment.exports import form_of, write_assessment  # only where they are used
     from leakrange.assessment.plan import planned
 
     for path in out or ():
@@ -92,12 +93,11 @@ def endpoint(
     question = _question(
         read_file_of(target), data, attribute, hidden, member, budget, version, _thresholds(thresholds)
     ).model_copy(update={"advise": advise})
-    plan = planned(question)
-    if plan_only:
+    if plan_only:  # takes no range
+        plan = planned(question)
         print_json(plan) if as_json else _show_plan(plan)
         return
-    _note_plan(plan)
-    document = _carried_out(question, plan, state, url)
+    document = _carried_out(question, state, url)
     for path in out or ():
         write_assessment(document, path, str(target))
         note(f"document: {path.resolve().as_uri()}")
@@ -116,15 +116,9 @@ def _question(
     thresholds: Thresholds,
 ) -> EndpointQuestion:
     from leakrange.assessment.question import EndpointQuestion
-    from leakrange.data import datasets
 
     if version is not None:
         target = target.model_copy(update={"version": version})
-    entry = datasets.get(data)
-    if attribute is None and entry is not None:
-        classes = sorted(target.card.classes)
-        same = [name for name, each in entry.attributes.items() if sorted(each.classes) == classes]
-        attribute = next(iter(same or entry.attributes))
     return EndpointQuestion(
         target=target,
         data=data,
@@ -158,88 +152,52 @@ def _thresholds(path: Path | None) -> Thresholds:
         ) from error
 
 
-def _carried_out(
-    question: EndpointQuestion, plan: AssessmentPlan, state: Path | None, url: str | None
-) -> Assessment:
-    """The document, once a run of the plan is over. A run of the same plan is gone on with, or read."""
-    from leakrange.assessment.judged import assessed
-    from leakrange.data import load
-    from leakrange.jobs.recipe import DataSpec
+def _carried_out(question: EndpointQuestion, state: Path | None, url: str | None) -> Assessment:
+    """The document that the range makes of the question, once its audit is over."""
+    from leakrange.assessment.requests import AssessmentAccepted, AssessmentView
 
     with connect(state, url) as place:
-        run = _run(place, plan)
+        asked = question.model_dump(mode="json")
+        accepted = read(AssessmentAccepted, place.controller.operate("POST", "/v1/assessments", json=asked))
+        _note_plan(read(AssessmentView, place.controller.get(accepted.url)).plan)
+        note(f"run {accepted.run} of this plan {WAS[accepted.run_was]}")
+        if accepted.run_was == "done":
+            note("was the model changed since? Then say --version, and it is asked anew")
         try:
-            view = watch(place, run)
+            watch(place, accepted.run)
+            while (view := read(AssessmentView, place.controller.get(accepted.url))).state == "running":
+                time.sleep(LOOK_EVERY)
         except KeyboardInterrupt:
             raise CliError(
                 "interrupted; the range goes on asking",
                 code=Exit.INTERRUPTED,
-                hint=f"the same command goes on with it, 'leakrange cancel {run}' ends it",
+                hint=f"the same command goes on with it, 'leakrange cancel {accepted.run}' ends it",
             ) from None
-        results = place.runs.results(run)
-    if view.state != "done" and not any(trial.state == "done" for trial in results.trials):
-        raise CliError(view.error or f"the run was {view.state}", code=Exit.FAILED)
-    data = load(DataSpec(name=question.data))
-    return assessed(question, plan, results, records=len(data), fingerprint=data.fingerprint)
-
-
-def _run(place: Range, plan: AssessmentPlan) -> str:
-    """The run of that plan: one that goes on or is done, else a new one."""
-    earlier: list[RunView] = [each for each in place.runs.latest() if each.name == plan.name]
-    if open_run := next((each for each in earlier if each.state in GOING_ON), None):
-        note(f"run {open_run.id} of this plan goes on")
-        return open_run.id
-    if done := next((each for each in earlier if each.state == "done"), None):
-        note(f"run {done.id} of {done.created[:19]} answered all of this: nothing is asked")
-        note("was the model changed since? Then say --version, and it is asked anew")
-        return done.id
-    begun = place.runs.start(plan.scenario)
-    note(f"run {begun.id}: {begun.name}, {begun.trials} trials")
-    return begun.id
+    if view.document is None:
+        problem = view.problem or {}
+        raise CliError(str(problem.get("detail")), code=Exit.FAILED, hint=problem.get("hint"))
+    return view.document
 
 
 def _show_plan(plan: AssessmentPlan) -> None:
     print_table(
         ("attack", "on", "samples", "made", "why not"),
         [
-            (each.attack, each.question, f"{each.samples:,}" if each.samples else "", _state(each), each.why)
+            (each.attack, each.question, f"{each.samples:,}" if each.samples else "", each.making, each.why)
             for each in plan.attacks
         ],
         empty="no attack is made",
     )
     say("")
-    for line in _summary(plan):
+    for line in plan.sentences():
         say(line)
 
 
 def _note_plan(plan: AssessmentPlan) -> None:
     names = ", ".join(each.attack for each in plan.attacks if each.made)
     note(f"attacks: {names}")
-    for line in _summary(plan):
+    for line in plan.sentences():
         note(line)
-
-
-def _state(attack: object) -> str:
-    made, in_scope = getattr(attack, "made", False), getattr(attack, "in_scope", False)
-    return "yes" if made else "no, though in scope" if in_scope else "no"
-
-
-def _summary(plan: AssessmentPlan) -> list[str]:
-    """What the plan asks, costs, and can show."""
-    price = "" if plan.money is None else f", {plan.money:,.2f} {plan.currency}"
-    time = "" if not plan.seconds else f", {plan.seconds:,.0f} s at the target's rate"
-    lines = [f"asked: {plan.samples:,} samples, of which users ask {plan.uploads:,}{price}{time}"]
-    if plan.trained:
-        lines.append(f"trained here: {plan.trained} models of the attackers")
-    for each in plan.power:
-        seen = "nothing" if each.visible is None else f"an AUC of {0.5 + each.visible:.2f}"
-        enough = "" if each.enough else f"; to pass takes about {each.needed:,} of either side"
-        lines.append(
-            f"{each.about}: with {each.cases:,} records of one side and {each.others:,} of the other"
-            f" {seen} is seen in 8 of 10 audits{enough}"
-        )
-        lines += [f"  {sentence}" for sentence in each.rates]
-    return lines
 
 
 def _show(document: Assessment) -> None:

@@ -1,0 +1,1 @@
+"""Audits of endpoints over HTTP: planned, started, listed, and read in every form."""
