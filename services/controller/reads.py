@@ -24,7 +24,7 @@ from leakrange.services.controller.assessments.reader import AssessmentReader
 from leakrange.services.controller.comparisons.endpoints import router as comparisons
 from leakrange.services.controller.comparisons.service import ComparisonService
 from leakrange.services.controller.load.endpoints import figures
-from leakrange.services.controller.pages import assets, board, compare
+from leakrange.services.controller.pages import assessments, assets, board, compare
 from leakrange.services.controller.reading.process import VISITOR
 from leakrange.services.controller.runs.reader import RunReader
 from leakrange.services.controller.settings import ControllerSettings
@@ -64,6 +64,7 @@ def reading_app(settings: ControllerSettings) -> FastAPI:
         assets.charts,
         board.router,
         compare.router,
+        assessments.documents,
     ):
         app.include_router(router)
     return app

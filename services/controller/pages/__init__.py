@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from leakrange.services.controller.logins import BelowLogins, Logins
 from leakrange.services.controller.pages import (
+    assessments,
     assets,
     audits,
     board,
@@ -41,6 +42,7 @@ PAGES = (
     models,
     protection,
     keys,
+    assessments,  # before audits, of which none has the name "endpoint"
     audits,
     victim,
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request, Response
-from pydantic import ValidationError
+from fastapi import APIRouter, Form, Query, Request, Response
+from pydantic import BaseModel, Field, ValidationError
 
 from leakrange.data import datasets
 from leakrange.jobs.audits import AuditRequest
@@ -15,6 +17,9 @@ from leakrange.services.controller.audits.service import AuditService
 from leakrange.services.controller.pages.rendering import see_other, show
 from leakrange.services.controller.requests import After, Identity
 from leakrange.services.controller.visitors import Operating, Reading
+from leakrange.store.audits import AuditStore
+from leakrange.store.engine import Database
+from leakrange.store.tables import AuditKind, AuditRow
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
 router = APIRouter(include_in_schema=False)
@@ -23,10 +28,26 @@ TESTS = ("viciousness", "entropy")
 Text = Annotated[str, Form(max_length=2000)]
 
 
+class Wanted(BaseModel):
+    """What a list of audits shows, and in which order: ``order`` is that of one page."""
+
+    kind: AuditKind | Literal[""] = ""
+    conclusion: Annotated[str, Field(max_length=16)] = ""
+    name: Annotated[str, Field(max_length=256)] = ""
+    order: Literal["newest", "worst", "name"] = "newest"
+    after: After = None
+
+
+ORDERS: dict[str, Callable[[AuditRow], Any]] = {
+    "worst": lambda row: -((row.brief or {}).get("lead") or 0.0),
+    "name": lambda row: row.subject.lower(),
+}
+
+
 @router.get("/audits")
-async def audits(request: Request, visitor: Reading, after: After = None) -> Response:
+async def audits(request: Request, visitor: Reading, wanted: Annotated[Wanted, Query()]) -> Response:
     """All audits, newest first, and the form of a new one."""
-    return await _page(request, visitor=visitor, after=after)
+    return await _page(request, visitor=visitor, wanted=wanted)
 
 
 @router.post("/audits")
@@ -97,15 +118,24 @@ def _service(request: Request) -> AuditService:
 
 
 async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
-    shown = {"given": {}, "mistakes": [], "after": None} | values
-    page = await _service(request).page(A_PAGE, shown["after"])
+    shown: dict[str, Any] = {"given": {}, "mistakes": [], "wanted": Wanted()} | values
+    wanted: Wanted = shown["wanted"]
+    database: Database = request.app.state.database
+    async with database.read() as session:
+        rows, following = await AuditStore(session).listed(
+            kind=wanted.kind or None,
+            conclusion=wanted.conclusion or None,
+            subject=wanted.name,
+            limit=A_PAGE,
+            after=wanted.after,
+        )
     sets = [name for name, entry in datasets.items() if entry.available() is None]
     return show(
         request,
         "audits.html.j2",
         status=status,
-        audits=page.audits,
-        following=page.next,
+        audits=sorted(rows, key=ORDERS[wanted.order]) if wanted.order in ORDERS else rows,
+        older=following and urlencode(wanted.model_dump(exclude_defaults=True) | {"after": following}),
         sets=sets,
         **shown,
     )

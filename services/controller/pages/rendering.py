@@ -78,7 +78,14 @@ def _templates() -> Environment:
         "charts": CHARTS,
         "menu": MENU,
         "numbers": numbers,
+        "packed": _packed,
         "version": leakrange.__version__,
     }
     environment.filters["utc"] = numbers.utc
     return environment
+
+
+def _packed(text: str) -> str:
+    from leakrange.report.rendering import packed  # whose package takes long to import
+
+    return packed(text)

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import numbers
 
-__all__ = ["FOLD_AFTER", "page", "policy", "style"]
+__all__ = ["FOLD_AFTER", "packed", "page", "policy", "style"]
 
 FOLD_AFTER = 12
 """The number of a group's charts that are open; the rest fold away."""
@@ -57,11 +57,11 @@ def _environment() -> Environment:
     )
     environment.globals["numbers"] = numbers
     environment.filters["utc"] = numbers.utc
-    environment.globals["packed"] = _packed
+    environment.globals["packed"] = packed
     return environment
 
 
-def _packed(text: str) -> str:
+def packed(text: str) -> str:
     """The compressed text as the address of a link; the same text gives the same address."""
     packed = gzip.compress(text.encode(), mtime=0)
     return f"data:application/gzip;base64,{base64.b64encode(packed).decode()}"
