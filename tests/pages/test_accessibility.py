@@ -40,6 +40,8 @@ def paths(place: Place) -> list[str]:
         f"/models/{RECIPE.digest()}",
         f"/audits/{place.passed}",
         f"/audits/{place.failed}",
+        "/audits/endpoint",
+        f"/audits/endpoint/{place.leaky}",
         f"/runs/{run}",
         f"/runs/{run}/board",
         f"/scenarios/new?from={run}",

@@ -83,7 +83,13 @@ def test_no_document_of_the_controller_runs_or_loads_what_is_not_its_own(
     drawn = re.search(r'"name": ?"((?:plane|budget)-[^"]+)"', str(views).replace("'", '"'))
     assert drawn is not None
     values = {
-        **{"run": run, "audit": place.passed, "digest": RECIPE.digest(), "view": drawn[1]},
+        **{
+            "run": run,
+            "audit": place.passed,
+            "assessment": place.leaky,
+            "digest": RECIPE.digest(),
+            "view": drawn[1],
+        },
         **{"name": "icon.svg", "number": "0", "id": "x"},
     }
     pages = {
@@ -93,6 +99,8 @@ def test_no_document_of_the_controller_runs_or_loads_what_is_not_its_own(
         "/keys",
         "/models",
         "/audits/{audit}",
+        "/audits/endpoint",
+        "/audits/endpoint/{assessment}",
         "/docs",
         "/login",
     }

@@ -21,8 +21,8 @@ from tests.pages.logins import login, token
 def test_every_page_fits_and_loads_nothing_from_elsewhere(
     browser: Browser, place: Place, width: int, scheme: str
 ) -> None:
-    paths = ["/models", f"/models/{RECIPE.digest()}", "/keys", "/audits", f"/audits/{place.passed}"]
-    for path in paths:
+    audits = ["/audits", f"/audits/{place.passed}", "/audits/endpoint", f"/audits/endpoint/{place.leaky}"]
+    for path in ("/models", f"/models/{RECIPE.digest()}", "/keys", *audits):
         with opened(browser, place.url + path, width=width, scheme=scheme, operator=True) as tab:
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
             assert tab.get_by_role("heading", level=1).count() == 1

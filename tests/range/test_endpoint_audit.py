@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import yaml
@@ -162,7 +163,9 @@ def test_a_forest_that_learnt_by_heart_leaks_and_a_killed_audit_goes_on(
         again, same = audit(standing, file, "many", out)
         assert "nothing is asked" in again.stderr
         assert model.asked.total() == total
-        assert same.model_copy(update={"created": document.created}) == document
+        assert same == document
+        listed = httpx.get(f"{standing.record.controller}/v1/assessments?target=late").json()["assessments"]
+        assert [(each["run"], each["conclusion"]) for each in listed] == [(document.run, "leaks")]
     accounts = json.loads(standing("keys", "list", "--json").stdout)
     held = {each["name"]: (each["spent"], each["reserved"]) for each in accounts}
     asked = {name: spent for name, (spent, _) in held.items() if document.run in name}
