@@ -136,7 +136,7 @@ def test_verdicts_and_failures_are_told_as_in_the_report(place: Place) -> None:
 
 def test_an_audit_is_started_from_the_page_and_its_end_appears(browser: Browser, place: Place) -> None:
     with opened(browser, f"{place.url}/audits", operator=True) as tab:
-        tab.get_by_label("Model").fill("no-such-model")
+        tab.get_by_label("Model", exact=True).fill("no-such-model")
         tab.get_by_label("Labelled samples of").select_option("digits")
         tab.get_by_role("button", name="Start the audit").click()
         tab.wait_for_url("**/audits/*")

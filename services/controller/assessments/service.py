@@ -97,10 +97,11 @@ class AssessmentService(AssessmentReader, AuditWork):
         )
         try:
             written, _ = await process.communicate(self._settings.handed_on())
-        except asyncio.CancelledError:
-            with suppress(ProcessLookupError):
-                process.kill()
-            raise
+        finally:
+            if process.returncode is None:  # the controller stops
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
         if process.returncode:
             raise Unavailable(
                 f"the process that judges has ended with status {process.returncode}",

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 
 from leakrange.jobs.audits import AuditAccepted, AuditList, AuditRequest, AuditView
 from leakrange.services.controller.audits.service import AuditService
-from leakrange.services.controller.requests import After, Identity, Limit, Operator
+from leakrange.services.controller.requests import After, Identity, Limit, Operator, of_app
 
 router = APIRouter(prefix="/v1/audits", tags=["audits"])
 
 
-def _service(request: Request) -> AuditService:
-    service: AuditService = request.app.state.audits
-    return service
-
-
-Service = Annotated[AuditService, Depends(_service)]
+Service = Annotated[AuditService, of_app("audits")]
 
 
 @router.post("", status_code=202, dependencies=[Operator])

@@ -5,32 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from leakrange.scenario.under_load import LoadPart
 from leakrange.services.controller.load.schemas import LoadView, OfferedQuestions, Refusal, Wish
 from leakrange.services.controller.load.service import LoadService
 from leakrange.services.controller.load.shown import pictured, written
 from leakrange.services.controller.reading.route import Expensive
-from leakrange.services.controller.requests import Identity, Operator
+from leakrange.services.controller.requests import Identity, Operator, of_app
 from leakrange.services.controller.runs.reader import RunReader
 
 router = APIRouter(prefix="/v1/runs/{run}", tags=["load"])
 figures = APIRouter(prefix="/v1/runs/{run}", tags=["load"], route_class=Expensive)
 
 
-def _service(request: Request) -> LoadService:
-    service: LoadService = request.app.state.load
-    return service
-
-
-def _runs(request: Request) -> RunReader:
-    service: RunReader = request.app.state.runs
-    return service
-
-
-Service = Annotated[LoadService, Depends(_service)]
-RunsOf = Annotated[RunReader, Depends(_runs)]
+Service = Annotated[LoadService, of_app("load")]
+RunsOf = Annotated[RunReader, of_app("runs")]
 Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 Part = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
 

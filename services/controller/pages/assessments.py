@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from leakrange.assessment.document import AssessmentPlan, Thresholds
 from leakrange.assessment.question import BUDGET, EndpointQuestion
@@ -16,6 +16,7 @@ from leakrange.services.controller.assessments.documents import Form as Document
 from leakrange.services.controller.assessments.documents import ReaderOf
 from leakrange.services.controller.assessments.endpoints import AssessmentsOf
 from leakrange.services.controller.live.service import LiveService
+from leakrange.services.controller.pages.problems import mistakes_of
 from leakrange.services.controller.pages.rendering import see_other, show
 from leakrange.services.controller.pages.run_actions import RunsOf
 from leakrange.services.controller.reading.process import ReadingProcess
@@ -32,53 +33,45 @@ documents = APIRouter(include_in_schema=False)
 """Pages of documents, which the process that reads draws."""
 MOST_BYTES = 2**20
 """The longest file of a target."""
-Text = Annotated[str, Form(max_length=2000)]
-Names = Annotated[list[str] | None, Form()]
-NEW: dict[str, Any] = {"budget": str(BUDGET), "hidden": [], **Thresholds().model_dump()}
-"""What the form holds at first."""
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class AskedInForm(BaseModel):
+    """What the form of an audit of an endpoint has: a ``known`` target, or what is ``written`` of one."""
+
+    known: Text = ""
+    written: Annotated[str, Field(max_length=MOST_BYTES)] = ""
+    data: Text = ""
+    hidden: Annotated[list[str], Field(max_length=100)] = []
+    members: Text = ""
+    budget: Text = str(BUDGET)
+    version: Text = ""
+    advise: bool = False
+    little: Text = str(Thresholds().little)
+    bound: Text = str(Thresholds().bound)
+    found_members: Text = str(Thresholds().found_members)
 
 
 async def _given(
-    known: Text = "",
-    written: Annotated[str, Form(max_length=MOST_BYTES)] = "",
-    file: Annotated[UploadFile | None, File()] = None,
-    data: Text = "",
-    hidden: Names = None,
-    members: Text = "",
-    budget: Text = "",
-    version: Text = "",
-    advise: Annotated[bool, Form()] = False,
-    little: Text = "",
-    bound: Text = "",
-    found_members: Text = "",
-) -> dict[str, Any]:
-    """What somebody filled in. A file of a target is as if it were pasted. Attributes that another data set
-    had are left out."""
+    asked: Annotated[AskedInForm, Form()], file: Annotated[UploadFile | None, File()] = None
+) -> AskedInForm:
+    """A file of a target is as if it were written. Attributes that another data set had are left out."""
     if file is not None and file.filename:
-        written = (await file.read(MOST_BYTES)).decode(errors="replace")
-    there = _columns(data)
-    return {
-        "known": known,
-        "written": written.replace("\r\n", "\n"),
-        "data": data,
-        "hidden": [name for name in hidden or [] if name in there],
-        "members": members if members in there else "",
-        "budget": budget,
-        "version": version,
-        "advise": advise,
-        "little": little,
-        "bound": bound,
-        "found_members": found_members,
-    }
+        asked.written = (await file.read(MOST_BYTES)).decode(errors="replace")
+    there = _columns(asked.data)
+    asked.hidden = [name for name in asked.hidden if name in there]
+    asked.members = asked.members if asked.members in there else ""
+    asked.written = asked.written.replace("\r\n", "\n")
+    return asked
 
 
-Given = Annotated[dict[str, Any], Depends(_given)]
+Given = Annotated[AskedInForm, Depends(_given)]
 
 
 @router.get("/audits/endpoint")
 async def write(request: Request, visitor: Reading, known: str = "") -> Response:
     """The form of a new audit; ``known`` is a registered target."""
-    return await _form(request, visitor, NEW | {"known": known})
+    return await _form(request, visitor, AskedInForm(known=known))
 
 
 @router.post("/audits/endpoint")
@@ -87,7 +80,7 @@ async def plan(request: Request, visitor: Operating, given: Given, service: Asse
     try:
         planned = await service.plan(await _question(request, given))
     except (ValidationError, LeakrangeError) as error:
-        return await _form(request, visitor, given, mistakes=_mistakes(error))
+        return await _form(request, visitor, given, mistakes=mistakes_of(error))
     return await _form(request, visitor, given, plan=planned)
 
 
@@ -97,7 +90,7 @@ async def start(request: Request, visitor: Operating, given: Given, service: Ass
     try:
         accepted = await service.start(await _question(request, given))
     except (ValidationError, LeakrangeError) as error:
-        return await _form(request, visitor, given, mistakes=_mistakes(error), status=422)
+        return await _form(request, visitor, given, mistakes=mistakes_of(error), status=422)
     return see_other(f"/audits/endpoint/{accepted.id}")
 
 
@@ -138,24 +131,23 @@ async def document(assessment: Identity, request: Request, visitor: Reading, ser
     return await asyncio.to_thread(show, request, "assessment_audit.html.j2", **values)
 
 
-async def _question(request: Request, given: dict[str, Any]) -> EndpointQuestion:
+async def _question(request: Request, given: AskedInForm) -> EndpointQuestion:
     """The question of a form. Raises `ValidationError` and `InvalidInput`."""
-    if given["written"].strip():
-        target = read_target(given["written"])
-    elif given["known"] in (known := (await _targets(request))[0]):
-        target = known[given["known"]]
+    if given.written.strip():
+        target = read_target(given.written)
+    elif given.known in (known := (await _targets(request))[0]):
+        target = known[given.known]
     else:
         raise InvalidInput("there is no target yet: choose one, or give its file")
-    if given["version"]:
-        target = RemoteTarget.model_validate(target.model_dump(by_alias=True) | {"version": given["version"]})
-    return EndpointQuestion(
-        target=target,
-        data=given["data"],
-        hidden=tuple(given["hidden"]),
-        members=given["members"] or None,
-        budget=given["budget"],
-        advise=given["advise"],
-        thresholds=Thresholds(**{name: given[name] for name in Thresholds.model_fields}),
+    if given.version:
+        target = RemoteTarget.model_validate(target.model_dump(by_alias=True) | {"version": given.version})
+    return EndpointQuestion.model_validate(
+        {
+            **given.model_dump(include={"data", "hidden", "budget", "advise"}),
+            "target": target,
+            "members": given.members or None,
+            "thresholds": given.model_dump(include=set(Thresholds.model_fields)),
+        }
     )
 
 
@@ -176,16 +168,10 @@ def _columns(data: str) -> dict[str, tuple[str, ...]]:
     return {} if entry is None else {name: tuple(each.classes) for name, each in entry.attributes.items()}
 
 
-def _mistakes(error: ValidationError | LeakrangeError) -> list[str]:
-    if isinstance(error, LeakrangeError):
-        return [error.detail]
-    return [f"{each['loc'][-1] if each['loc'] else 'audit'}: {each['msg']}" for each in error.errors()]
-
-
 async def _form(
     request: Request,
     visitor: Visitor,
-    given: dict[str, Any],
+    given: AskedInForm,
     *,
     plan: AssessmentPlan | None = None,
     mistakes: list[str] | None = None,
@@ -193,7 +179,7 @@ async def _form(
 ) -> Response:
     targets, away = await _targets(request)
     sets = [name for name, entry in datasets.items() if entry.available() is None]
-    given = given | {"data": given.get("data") or next(iter(sets), "")}
+    given.data = given.data or next(iter(sets), "")
     return show(
         request,
         "assessment_form.html.j2",
@@ -203,7 +189,7 @@ async def _form(
         targets=sorted(targets),
         away=away,
         sets=sets,
-        columns=_columns(given["data"]),
+        columns=_columns(given.data),
         plan=plan,
         mistakes=mistakes or [],
     )

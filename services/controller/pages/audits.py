@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from leakrange.data import datasets
 from leakrange.jobs.audits import AuditRequest
 from leakrange.jobs.verdict import Verdict
-from leakrange.services.controller.audits.service import AuditService
+from leakrange.services.controller.audits.endpoints import Service
+from leakrange.services.controller.pages.problems import mistakes_of
 from leakrange.services.controller.pages.rendering import see_other, show
 from leakrange.services.controller.requests import After, Identity
 from leakrange.services.controller.visitors import Operating, Reading
@@ -25,7 +26,7 @@ from leakrange.wire.errors import DataUnavailable, InvalidInput
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50
 TESTS = ("viciousness", "entropy")
-Text = Annotated[str, Form(max_length=2000)]
+Text = Annotated[str, Field(max_length=2000)]
 
 
 class Wanted(BaseModel):
@@ -50,50 +51,50 @@ async def audits(request: Request, visitor: Reading, wanted: Annotated[Wanted, Q
     return await _page(request, visitor=visitor, wanted=wanted)
 
 
+class Filled(BaseModel):
+    """What the form of an audit of a model has."""
+
+    model: Text = ""
+    url: Text = ""
+    key: Text = ""
+    data: Text = ""
+    size: Text = ""
+    labelled: Text = "500"
+    test: Text = "1000"
+    sensitive: Text = ""
+    seed: Text = "0"
+
+    def asked(self) -> AuditRequest:
+        """What is asked of the range; raises `ValidationError`."""
+        plan = {
+            "data": {"name": self.data, "size": self.size or None},
+            "labelled": self.labelled,
+            "test": self.test,
+            "tests": [*TESTS, *(["curiosity"] if self.sensitive else [])],
+            "sensitive": self.sensitive or None,
+            "seed": self.seed,
+        }
+        given = {"model": self.model, "url": self.url or None, "key": self.key or None, "plan": plan}
+        return AuditRequest.model_validate(given)
+
+
 @router.post("/audits")
 async def start(
-    request: Request,
-    visitor: Operating,
-    model: Text = "",
-    url: Text = "",
-    key: Text = "",
-    data: Text = "",
-    size: Text = "",
-    labelled: Text = "500",
-    test: Text = "1000",
-    sensitive: Text = "",
-    seed: Text = "0",
+    request: Request, visitor: Operating, given: Annotated[Filled, Form()], service: Service
 ) -> Response:
     """Start an audit, or show what is wrong with it."""
-    written = {"model": model, "url": url, "data": data, "size": size, "labelled": labelled}
-    given = written | {"test": test, "sensitive": sensitive, "seed": seed}
-    plan = {
-        "data": {"name": data, "size": size or None},
-        "labelled": labelled,
-        "test": test,
-        "tests": [*TESTS, *(["curiosity"] if sensitive else [])],
-        "sensitive": sensitive or None,
-        "seed": seed,
-    }
     try:
-        asked = AuditRequest.model_validate(
-            {"model": model, "url": url or None, "key": key or None, "plan": plan}
-        )
-        accepted = await _service(request).start(asked)
-    except ValidationError as error:
-        mistakes = [
-            f"{each['loc'][-1] if each['loc'] else 'audit'}: {each['msg']}" for each in error.errors()
-        ]
-        return await _page(request, visitor=visitor, given=given, mistakes=mistakes, status=422)
-    except (InvalidInput, DataUnavailable) as error:
-        return await _page(request, visitor=visitor, given=given, mistakes=[error.detail], status=422)
+        accepted = await service.start(given.asked())
+    except (ValidationError, InvalidInput, DataUnavailable) as error:
+        shown = {"given": given, "mistakes": mistakes_of(error)}
+        return await _page(request, visitor=visitor, status=422, **shown)
     return see_other(f"/audits/{accepted.id}")
 
 
 @router.get("/audits/{audit}")
-async def audit(audit: Identity, request: Request, visitor: Reading) -> Response:
+async def audit(audit: Identity, request: Request, visitor: Reading, service: Service) -> Response:
     """One audit: what is asked of it, and its verdict."""
-    view = await _service(request).view(audit)
+    view = await service.view(audit)
     headline, chip = await asyncio.to_thread(_headline_and_chip, view.verdict) if view.verdict else ("", "")
     return show(
         request,
@@ -112,13 +113,8 @@ def _headline_and_chip(verdict: Verdict) -> tuple[str, str]:
     return HEADLINES[verdict.conclusion], CHIPS[verdict.conclusion]
 
 
-def _service(request: Request) -> AuditService:
-    service: AuditService = request.app.state.audits
-    return service
-
-
 async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
-    shown: dict[str, Any] = {"given": {}, "mistakes": [], "wanted": Wanted()} | values
+    shown: dict[str, Any] = {"given": Filled(), "mistakes": [], "wanted": Wanted()} | values
     wanted: Wanted = shown["wanted"]
     database: Database = request.app.state.database
     async with database.read() as session:

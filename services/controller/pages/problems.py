@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from leakrange.services.controller.logins import looked_at
@@ -15,9 +16,16 @@ from leakrange.services.controller.pages.rendering import see_other, show
 from leakrange.services.controller.visitors import visitor_of
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
 
-__all__ = ["told_as_pages"]
+__all__ = ["mistakes_of", "told_as_pages"]
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+def mistakes_of(error: LeakrangeError | ValidationError | RequestValidationError) -> list[str]:
+    """What is wrong with a form, in sentences that its page shows."""
+    if isinstance(error, LeakrangeError):
+        return [error.detail]
+    return [f"{each['loc'][-1] if each['loc'] else 'the form'}: {each['msg']}" for each in error.errors()]
 
 
 def told_as_pages(app: FastAPI) -> None:
@@ -54,8 +62,7 @@ def _known(request: Request, error: Any) -> LeakrangeError | None:
     if isinstance(error, LeakrangeError):
         return error
     if isinstance(error, RequestValidationError):
-        mistakes = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5])
-        return InvalidInput(mistakes)
+        return InvalidInput("; ".join(mistakes_of(error)[:5]))
     if isinstance(error, HTTPException) and error.status_code == 404:
         return NotFound(
             f"there is no page {request.url.path}", hint="the menu above leads to those there are"

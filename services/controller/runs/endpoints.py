@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from leakrange.services.controller.requests import After, Identity, Limit, Operator
+from leakrange.services.controller.requests import After, Identity, Limit, Operator, of_app
 from leakrange.services.controller.runs.service import RunService
 from leakrange.services.controller.turns import Followers
 from leakrange.services.controller.visitors import Reading
@@ -17,12 +17,7 @@ from leakrange.wire.runs import Accepted, RunList, RunView
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
-def _service(request: Request) -> RunService:
-    service: RunService = request.app.state.runs
-    return service
-
-
-Service = Annotated[RunService, Depends(_service)]
+Service = Annotated[RunService, of_app("runs")]
 
 _YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema gives its JSON schema"}
 

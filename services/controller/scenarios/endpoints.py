@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 
 from leakrange.scenario.completion import Completion
+from leakrange.services.controller.requests import of_app
 from leakrange.services.controller.scenarios.schemas import Checked, Writing
 from leakrange.services.controller.scenarios.service import ScenarioService
 from leakrange.services.controller.visitors import Reading
@@ -14,12 +15,7 @@ from leakrange.services.controller.visitors import Reading
 router = APIRouter(prefix="/v1/scenario", tags=["scenarios"])
 
 
-def _service(request: Request) -> ScenarioService:
-    service: ScenarioService = request.app.state.scenarios
-    return service
-
-
-Service = Annotated[ScenarioService, Depends(_service)]
+Service = Annotated[ScenarioService, of_app("scenarios")]
 
 
 @router.post(
