@@ -8,9 +8,11 @@ from fastapi import Depends, Header, Path, Query, Request
 
 from leakrange.service.app import check_operator
 
-__all__ = ["After", "Identity", "Limit", "Operator", "of_app"]
+__all__ = ["WITHOUT_NUL", "After", "Identity", "Limit", "Operator", "of_app"]
 
 LONGEST, FORM = 64, r"^[A-Za-z0-9-]+$"
+WITHOUT_NUL = r"^[^\x00]*$"
+"""Of a text that the database looks for: PostgreSQL takes no NUL."""
 
 Identity = Annotated[str, Path(max_length=LONGEST, pattern=FORM, examples=["20260101-120000-a1b2c3"])]
 """Of a run or an audit, in the path."""

@@ -110,6 +110,15 @@ def test_a_mistake_starts_nothing_and_keeps_what_was_written(
     assert str(changes.get("written", "payments@example.com")) in page
 
 
+def test_a_file_that_is_no_target_is_refused(place: Place) -> None:
+    with login(place.url) as client:
+        for content, reason in ((b"\xff\xfe\x00", "the target"), (b"a" * (2**20 + 1), "is longer than")):
+            form = {"csrf": token(client), **FORM, "written": ""}
+            answer = client.post("/audits/endpoint/start", data=form, files={"file": ("t.yaml", content)})
+            assert answer.status_code == 422
+            assert reason in unescape(answer.text)
+
+
 def test_only_an_operator_with_a_form_of_ours_starts_an_audit(place: Place) -> None:
     with httpx.Client(base_url=place.url) as client:
         assert client.post("/audits/endpoint/start", data=FORM).status_code == 401
@@ -140,4 +149,6 @@ def test_the_document_is_a_page_with_its_files_and_a_line_of_the_list(place: Pla
     assert listed("name=MODEL&order=name") == ["bad-model", "good-model"]
     assert listed("order=worst")[0] == "risk"
     assert "AUC 0.840 on smoker, by attribute-inference" in httpx.get(f"{place.url}/audits").text
-    assert httpx.get(f"{place.url}/audits?kind=other").status_code == 422
+    for refused in ("kind=other", "name=%00", "conclusion=%00"):
+        assert httpx.get(f"{place.url}/audits?{refused}").status_code == 422
+    assert httpx.get(f"{place.url}/v1/assessments?target=%00").status_code == 422

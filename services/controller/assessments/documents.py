@@ -4,8 +4,7 @@ answers (`leakrange.services.controller.reading`)."""
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -19,7 +18,7 @@ from leakrange.services.controller.reading.route import Expensive
 from leakrange.services.controller.requests import Identity, of_app
 from leakrange.wire.errors import Conflict
 
-__all__ = ["Form", "ReaderOf", "documents", "planning"]
+__all__ = ["WRITTEN", "DocumentForm", "ReaderOf", "documents", "planning"]
 
 documents = APIRouter(prefix="/v1/assessments", tags=["assessments"], route_class=Expensive)
 planning = APIRouter(prefix="/assessments")
@@ -27,38 +26,27 @@ planning = APIRouter(prefix="/assessments")
 ReaderOf = Annotated[AssessmentReader, of_app("assessments")]
 
 
-class Form(StrEnum):
-    """A form of a document."""
-
-    HTML = "html"
-    JSON = "json"
-    SARIF = "sarif"
-    JUNIT = "junit"
-    CYCLONEDX = "cyclonedx"
-    CSV = "csv"
-
-
-ENDINGS = {Form.JUNIT: ".xml", Form.CYCLONEDX: ".cdx.json"}
-"""Of files, where it is not the form's name."""
-MEDIA = {
-    Form.HTML: "text/html; charset=utf-8",
-    Form.JSON: "application/json",
-    Form.SARIF: "application/sarif+json",
-    Form.JUNIT: "application/xml",
-    Form.CYCLONEDX: "application/vnd.cyclonedx+json",
-    Form.CSV: "text/csv",
+DocumentForm = Literal["html", "json", "sarif", "junit", "cyclonedx", "csv"]
+WRITTEN: dict[DocumentForm, tuple[str, str]] = {
+    "html": (".html", "text/html; charset=utf-8"),
+    "json": (".json", "application/json"),
+    "sarif": (".sarif", "application/sarif+json"),
+    "junit": (".xml", "application/xml"),
+    "cyclonedx": (".cdx.json", "application/vnd.cyclonedx+json"),
+    "csv": (".csv", "text/csv"),
 }
+"""The forms of a document, each with the ending of its file and its media type."""
 
 
 @documents.get(
     "/{assessment}",
     response_model=AssessmentView,
-    responses={200: {"content": {media.partition(";")[0]: {} for media in MEDIA.values()}}},
+    responses={200: {"content": {media.partition(";")[0]: {} for _, media in WRITTEN.values()}}},
 )
 async def view(
     assessment: Identity,
     service: ReaderOf,
-    format: Annotated[Form | None, Query(description="the document alone, as a file")] = None,
+    format: Annotated[DocumentForm | None, Query(description="the document alone, as a file")] = None,
 ) -> AssessmentView | Response:
     """The state of an audit, and its document when it is done. With ``format`` the document alone; 409 where
     there is none."""
@@ -67,20 +55,18 @@ async def view(
         return found
     if found.document is None:
         raise Conflict(f"the audit has no document: it is {found.state}", hint="GET the audit itself")
-    content, name = await asyncio.to_thread(_file, found.document, format)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    if format is Form.HTML:
+    ending, media = WRITTEN[format]
+    content = await asyncio.to_thread(_file, found.document, ending)
+    headers = {"Content-Disposition": f'attachment; filename="{found.target}{ending}"'}
+    if format == "html":
         headers = {"Content-Security-Policy": f"{policy(SCRIPT)}; frame-ancestors 'none'"}
-    return Response(content, media_type=MEDIA[format], headers=headers)
+    return Response(content, media_type=media, headers=headers)
 
 
-def _file(document: Assessment, form: Form) -> tuple[str | bytes, str]:
-    """The document in a form, and the name of its file."""
+def _file(document: Assessment, ending: str) -> str | bytes:
     from leakrange.assessment.exports import FORMS, TargetPlace  # which takes long to import
 
-    ending = ENDINGS.get(form, f".{form}")
-    content = FORMS[ending](document, TargetPlace(f"{document.subject.name}.yaml"))
-    return content, f"{document.subject.name}{ending}"
+    return FORMS[ending](document, TargetPlace(f"{document.subject.name}.yaml"))
 
 
 @planning.post("/plan")

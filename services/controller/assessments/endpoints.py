@@ -10,7 +10,7 @@ from leakrange.assessment.document import AssessmentPlan, Conclusion
 from leakrange.assessment.question import EndpointQuestion
 from leakrange.assessment.requests import AssessmentAccepted, AssessmentList
 from leakrange.services.controller.assessments.service import AssessmentService
-from leakrange.services.controller.requests import After, Limit, Operator, of_app
+from leakrange.services.controller.requests import WITHOUT_NUL, After, Limit, Operator, of_app
 
 __all__ = ["AssessmentsOf", "router"]
 
@@ -39,7 +39,7 @@ async def page(
     limit: Limit = 50,
     after: After = None,
     conclusion: Conclusion | None = None,
-    target: Annotated[str, Query(max_length=256)] = "",
+    target: Annotated[str, Query(max_length=256, pattern=WITHOUT_NUL)] = "",
 ) -> AssessmentList:
     """Audits of endpoints, newest first: those of a conclusion, or whose target's name contains a text."""
     return await service.page(limit, after, conclusion=conclusion, target=target)

@@ -12,8 +12,7 @@ from leakrange.assessment.document import AssessmentPlan, Thresholds
 from leakrange.assessment.question import BUDGET, EndpointQuestion
 from leakrange.data import DataSet, datasets
 from leakrange.jobs.step import label
-from leakrange.services.controller.assessments.documents import Form as DocumentForm
-from leakrange.services.controller.assessments.documents import ReaderOf
+from leakrange.services.controller.assessments.documents import WRITTEN, ReaderOf
 from leakrange.services.controller.assessments.endpoints import AssessmentsOf
 from leakrange.services.controller.live.service import LiveService
 from leakrange.services.controller.pages.problems import mistakes_of
@@ -57,7 +56,9 @@ async def _given(
 ) -> AskedInForm:
     """A file of a target is as if it were written. Attributes that another data set had are left out."""
     if file is not None and file.filename:
-        asked.written = (await file.read(MOST_BYTES)).decode(errors="replace")
+        asked.written = (await file.read(MOST_BYTES + 1)).decode(errors="replace")
+        if len(asked.written) > MOST_BYTES:
+            raise InvalidInput(f"{file.filename} is longer than {MOST_BYTES} bytes: no target's file is")
     there = _columns(asked.data)
     asked.hidden = [name for name in asked.hidden if name in there]
     asked.members = asked.members if asked.members in there else ""
@@ -127,7 +128,7 @@ async def document(assessment: Identity, request: Request, visitor: Reading, ser
     if audit.document is None:
         raise Conflict(f"the audit is {audit.state}", hint="load the page again")
     parts = await asyncio.to_thread(parts_of, audit.document)
-    values = {"visitor": visitor, "audit": audit, "forms": [form.value for form in DocumentForm], **parts}
+    values = {"visitor": visitor, "audit": audit, "forms": list(WRITTEN), **parts}
     return await asyncio.to_thread(show, request, "assessment_audit.html.j2", **values)
 
 

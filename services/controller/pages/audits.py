@@ -16,7 +16,7 @@ from leakrange.jobs.verdict import Verdict
 from leakrange.services.controller.audits.endpoints import Service
 from leakrange.services.controller.pages.problems import mistakes_of
 from leakrange.services.controller.pages.rendering import see_other, show
-from leakrange.services.controller.requests import After, Identity
+from leakrange.services.controller.requests import WITHOUT_NUL, After, Identity
 from leakrange.services.controller.visitors import Operating, Reading
 from leakrange.store.audits import AuditStore
 from leakrange.store.engine import Database
@@ -33,8 +33,8 @@ class Wanted(BaseModel):
     """What a list of audits shows, and in which order: ``order`` is that of one page."""
 
     kind: AuditKind | Literal[""] = ""
-    conclusion: Annotated[str, Field(max_length=16)] = ""
-    name: Annotated[str, Field(max_length=256)] = ""
+    conclusion: Annotated[str, Field(max_length=16, pattern="^[a-z ]*$")] = ""
+    name: Annotated[str, Field(max_length=256, pattern=WITHOUT_NUL)] = ""
     order: Literal["newest", "worst", "name"] = "newest"
     after: After = None
 

@@ -14,6 +14,8 @@ _CHOSEN: Mapping[str, str] = {
     "obfuscators": "{digest}",
     "runs": "{run}",
     "audits": "{audit}",
+    "assessments": "{assessment}",
+    "endpoint": "{assessment}",
     "keys": "{key}",
     "policies": "{policy}",
     "limits": "{limit}",
