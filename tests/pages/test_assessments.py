@@ -112,10 +112,14 @@ def test_a_mistake_starts_nothing_and_keeps_what_was_written(
 
 def test_a_file_that_is_no_target_is_refused(place: Place) -> None:
     with login(place.url) as client:
-        for content, reason in ((b"\xff\xfe\x00", "the target"), (b"a" * (2**20 + 1), "is longer than")):
-            form = {"csrf": token(client), **FORM, "written": ""}
+        form = {"csrf": token(client), **FORM, "written": ""}
+        for content, status, reason in (
+            (b"\xff\xfe\x00", 422, "the target is no YAML"),
+            (b"- 1", 422, "a target is a mapping"),
+            (b"a" * 2**20, 413, "a request body may have"),
+        ):
             answer = client.post("/audits/endpoint/start", data=form, files={"file": ("t.yaml", content)})
-            assert answer.status_code == 422
+            assert answer.status_code == status
             assert reason in unescape(answer.text)
 
 

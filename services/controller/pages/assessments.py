@@ -30,8 +30,6 @@ __all__ = ["documents", "router"]
 router = APIRouter(include_in_schema=False)
 documents = APIRouter(include_in_schema=False)
 """Pages of documents, which the process that reads draws."""
-MOST_BYTES = 2**20
-"""The longest file of a target."""
 Text = Annotated[str, Field(max_length=2000)]
 
 
@@ -39,7 +37,7 @@ class AskedInForm(BaseModel):
     """What the form of an audit of an endpoint has: a ``known`` target, or what is ``written`` of one."""
 
     known: Text = ""
-    written: Annotated[str, Field(max_length=MOST_BYTES)] = ""
+    written: str = ""
     data: Text = ""
     hidden: Annotated[list[str], Field(max_length=100)] = []
     members: Text = ""
@@ -56,9 +54,7 @@ async def _given(
 ) -> AskedInForm:
     """A file of a target is as if it were written. Attributes that another data set had are left out."""
     if file is not None and file.filename:
-        asked.written = (await file.read(MOST_BYTES + 1)).decode(errors="replace")
-        if len(asked.written) > MOST_BYTES:
-            raise InvalidInput(f"{file.filename} is longer than {MOST_BYTES} bytes: no target's file is")
+        asked.written = (await file.read()).decode(errors="replace")
     there = _columns(asked.data)
     asked.hidden = [name for name in asked.hidden if name in there]
     asked.members = asked.members if asked.members in there else ""
