@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from leakrange.assessment.document import Assessment, AssessmentPlan, Conclusion, Grade
+from leakrange.assessment.document import Assessment, AssessmentPlan, Conclusion
 from leakrange.assessment.question import EndpointQuestion
 from leakrange.jobs.audits import AuditState
+from leakrange.metrics.verdict import Grade
 from leakrange.strict import Strict
 
 __all__ = [
