@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Walk, WalkingAttack
+from leakrange.data import datasets
 from leakrange.data.spans import span_of
 from leakrange.jobs.steps.walk import WALK, WalkJob
 from leakrange.services.attacker.keys import derived_key
 from leakrange.services.attacker.task import JobContext, fleet_task
 from leakrange.services.attacker.tasks.probe import connection
 from leakrange.store.files import put_arrays
+from leakrange.store.releases import StoredReleases
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import InvalidInput
@@ -50,6 +52,8 @@ def walk(job: WalkJob, context: JobContext) -> dict[str, Any]:
 
     begun = time.perf_counter()
     data, chosen = span_of(job.span)
+    kept = StoredReleases(context.releases)
+    of_span = [job.span.model_dump(mode="json"), datasets[job.span.data.name].version]
     start = Walk(
         samples=data.values[chosen],
         labels=None if job.target is None else data.labels[job.target][chosen],
@@ -57,6 +61,7 @@ def walk(job: WalkJob, context: JobContext) -> dict[str, Any]:
         release=RELEASES[job.endpoint],
         queries=job.queries,
         seed=job.seed,
+        once=lambda name, make: kept.once(digest([name, *of_span]), make),
     )
     entry = attacks[job.attack]
     if not issubclass(entry, WalkingAttack):

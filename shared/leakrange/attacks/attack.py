@@ -31,6 +31,11 @@ __all__ = [
 Knowledge = Literal["unaware", "aware", "averaging"]
 Ask = Callable[[NDArray[Any]], NDArray[np.float32]]
 """Asks a model for its answers (B, Y) about samples (B, *shape)."""
+Make = Callable[[], Mapping[str, NDArray[Any]]]
+
+
+def _made_here(_name: str, make: Make) -> Mapping[str, NDArray[Any]]:
+    return make()
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class Pairs:
 @dataclass(frozen=True)
 class Walk:
     """The input of an attack that chooses what it asks: ``samples`` (N, *shape) of ``spec``, their classes
-    ``labels`` (N,) where the attacker knows them, and how many ``queries`` it has, about each or in all."""
+    ``labels`` (N,) where the attacker knows them, and how many ``queries`` it has, about each or in all.
+    ``once`` keeps arrays that follow from the samples and a name alone, for all walks that need them."""
 
     samples: NDArray[Any]
     labels: NDArray[np.int64] | None
@@ -83,6 +89,7 @@ class Walk:
     release: str
     queries: int
     seed: int
+    once: Callable[[str, Make], Mapping[str, NDArray[Any]]] = _made_here
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from leakrange.metrics.extraction import Copied, LastLayer
 from leakrange.registry import unknown
 from leakrange.strict import Strict
 
-__all__ = ["ExtractionKind"]
+__all__ = ["MOST_POOL", "WALK_ROLE", "ExtractionKind", "public_data", "unlike", "walks"]
 
 COPIED = "the model's decisions"
 """What such attacks infer, in words."""
@@ -64,7 +64,7 @@ class ExtractionKind(Kind):
         if not isinstance(provider.target, str):
             return "it is asked for several attributes, and a copy learns one"
         parameters: Any = attack.Parameters.model_validate(given)
-        if parameters.public and (reason := _unlike(provider.data, parameters.public)):
+        if parameters.public and (reason := unlike(provider.data, parameters.public)):
             return reason
         return Target(attack, COPIED, (), parameters)
 
@@ -125,7 +125,7 @@ class ExtractionKind(Kind):
         evidence = CopyEvidence(
             span=own_records(trial),
             answers=trial.answered("auxiliary"),
-            walk=_walks(trial).identities[0] if trial.needs.steps else "",
+            walk=walks(trial).identities[0] if trial.needs.steps else "",
             users=trial.users,
         )
         return {ATTACK: Fit(evidence)}
@@ -138,7 +138,7 @@ class ExtractionKind(Kind):
         group = user_groups(trial, uploaded, target, slice(None))
         outcome = Copied(copied, uploaded.decisions, uploaded.truth(target), group)
         if trial.needs.steps:
-            answers = _walks(trial).joined("answers")
+            answers = walks(trial).joined("answers")
             spent = len(answers)
         else:
             spent = len(trial.needs.probes["auxiliary"]) * own_records(trial).stop
@@ -155,11 +155,11 @@ def _source(cell: Cell) -> tuple[DataSpec | None, Split]:
     """Where queries come from: the other data set, if any, and the split."""
     parameters: Any = cell.target.parameters
     if parameters.public:
-        return _public(cell.data, parameters.public), "train"
+        return public_data(cell.data, parameters.public), "train"
     return None, "drawn" if parameters.queries == "drawn" else "auxiliary"
 
 
-def _public(data: DataSpec, name: str) -> DataSpec:
+def public_data(data: DataSpec, name: str) -> DataSpec:
     """The other set, where it can be in the size of the model's samples."""
     taken = datasets[data.name]
     given = data.size or (taken.sample(data).shape[0] if taken.resizable() else None)
@@ -167,12 +167,12 @@ def _public(data: DataSpec, name: str) -> DataSpec:
     return DataSpec(name=name, size=size, validation=0.0, auxiliary=0.0)
 
 
-def _unlike(data: DataSpec, name: str) -> str | None:
+def unlike(data: DataSpec, name: str) -> str | None:
     """Why nobody can ask a model for samples of ``data`` about those of the set of that ``name``; None where
     everybody can."""
     if name not in datasets:
         return unknown("data set", name, datasets)
-    taken, public = (datasets[each.name].sample(each) for each in (data, _public(data, name)))
+    taken, public = (datasets[each.name].sample(each) for each in (data, public_data(data, name)))
     if (taken.encoding, taken.shape, taken.dtype) == (public.encoding, public.shape, public.dtype):
         return None
     return (
@@ -181,6 +181,7 @@ def _unlike(data: DataSpec, name: str) -> str | None:
     )
 
 
-def _walks(trial: Trial) -> Walks:
+def walks(trial: Trial) -> Walks:
+    """What an attack that chooses its questions asked, and what it got."""
     walks: Walks = trial.taken(WALK_ROLE)
     return walks

@@ -34,7 +34,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec, encodings
 
-__all__ = ["HIDDEN", "Compared", "compare", "first", "judge_pictures", "pictures_of"]
+__all__ = ["HIDDEN", "Compared", "compare", "first", "judge_pictures", "pictures_of", "strip"]
 
 HIDDEN = "sample"
 """The name of what is inferred, in results."""
@@ -126,8 +126,8 @@ def compare(
         of_class = means[asked.decided]
     return {
         **Nearness.judge(originals, reconstructed, inverses, of_class=of_class).arrays(),
-        "original": _strip(originals[:SHOWN]),
-        "reconstructed": _strip(reconstructed[:SHOWN]),
+        "original": strip(originals[:SHOWN] * WHITE),
+        "reconstructed": strip(reconstructed[:SHOWN] * WHITE),
     }
 
 
@@ -192,11 +192,11 @@ def _pixels(samples: NDArray[Any]) -> NDArray[np.float32]:
     return samples.astype(np.float32) / np.float32(WHITE)
 
 
-def _strip(pictures: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """A PNG file of pictures (N, H, W, C) in [0, 1] side by side, its bytes."""
+def strip(pictures: NDArray[Any]) -> NDArray[np.uint8]:
+    """A PNG file of pictures (N, H, W, C) from 0 to 255 side by side, its bytes."""
     from PIL import Image
 
-    side_by_side = np.concatenate(np.rint(pictures * WHITE).astype(np.uint8), axis=1)
+    side_by_side = np.concatenate(np.rint(pictures).astype(np.uint8), axis=1)
     file = io.BytesIO()
     Image.fromarray(side_by_side.squeeze(2) if side_by_side.shape[2] == 1 else side_by_side).save(file, "PNG")
     return np.frombuffer(file.getvalue(), np.uint8)
