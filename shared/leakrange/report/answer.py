@@ -181,16 +181,18 @@ def _reached(findings: Findings, row: Summary, subject: Subject, verdict: LeakVe
 
 
 def _guesses(row: Summary, subject: Subject) -> str:
-    """The share of right guesses against the majority class, for attacks that are judged by another
-    metric."""
+    """The share of right guesses against that without the model, by each metric of such shares, for attacks
+    that are judged by another metric."""
+    guesses = []
     for other in beside(row, subject.metric):
         if isinstance(other.chance, str) and other.claim and other.name != subject.leakage:
             level = described(other.chance)
             guess = other.claim.format(
                 value=figure(row.mean(other.name), other.unit), hidden=subject.sensitive
             )
-            return f"it {guess}, and the {level.title} is {figure(row.mean(level.name), level.unit)}"
-    return ""
+            share = figure(row.mean(level.name), level.unit)
+            guesses.append(f"it {guess}, and the {level.title} is {share}")
+    return "; ".join(guesses)
 
 
 def _nothing(findings: Findings, family: str) -> str:

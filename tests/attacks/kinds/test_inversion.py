@@ -113,7 +113,6 @@ def test_a_likeness_is_seen_and_a_stranger_is_not(
     assert figures["drawn_evaluator_real"] > 0.8
     assert figures["drawn_neighbour_unasked"] == pytest.approx(1 / 4)
     assert figures["auc"] > 0.95
-    assert figures["beyond_imputation"] == pytest.approx(figures["auc"] - 0.5)
     assert figures["honesty"] == 0.75
     assert (verdict.spent, verdict.victims) == (42, 4)
 

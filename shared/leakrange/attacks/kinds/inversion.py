@@ -27,7 +27,6 @@ from leakrange.jobs.samples import Span
 from leakrange.jobs.steps.fit import FitJob
 from leakrange.jobs.steps.walk import MOST_TOGETHER, WALK, WalkOrder
 from leakrange.metrics import Ranking, measured
-from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.inversion import JUDGES, DrawnPeople
 from leakrange.metrics.views import viewed
 from leakrange.nets import nets
@@ -37,6 +36,8 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = ["InversionKind"]
 
+LOOKS = "looks of its people"
+"""What such attacks infer, in words."""
 FEWEST = 3
 """The fewest questions for each person."""
 SHOWN = 10
@@ -75,7 +76,7 @@ class InversionKind(Kind):
         classes = provider.attributes[provider.target].classes
         if parameters.people > len(classes):
             return f"{provider.target!r} has {len(classes)} classes: let 'people' be {len(classes)} or less"
-        return Target(attack, provider.target, classes, parameters)
+        return Target(attack, LOOKS, classes, parameters)
 
     def plan(self, cell: Cell) -> Needs | None:
         """A walk, and what users got. None where the budget is below `FEWEST` questions for each person, and
@@ -171,7 +172,6 @@ class InversionKind(Kind):
         pairs = np.stack([np.repeat(wanted, len(known)), np.tile(known, len(wanted))], axis=1)
         truth = (pairs[:, 0] == pairs[:, 1]).astype(int)
         ranking = Ranking(similarity.ravel(), truth, pairs)
-        nothing = Ranking(np.zeros(len(truth)), truth)  # is known of anybody's looks, unless one asks
         shown = {
             name: base64.b64encode(arrays[name].tobytes()).decode() for name in ("original", "reconstructed")
         }
@@ -180,9 +180,7 @@ class InversionKind(Kind):
             for judge, people in drawn.items()
         }
         return Judged(
-            metrics=measured(
-                decisions_of(trial, trial.uploaded), outcome, ranking, BesideImputation(ranking, nothing)
-            ),
+            metrics=measured(decisions_of(trial, trial.uploaded), outcome, ranking),
             views=viewed(None, ranking) | {"inversions": shown | right},
             victims=len(judged),
             spent=int(walks(trial).joined("asked").sum()),

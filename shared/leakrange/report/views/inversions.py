@@ -10,6 +10,7 @@ from leakrange.report.views.reconstructions import Depiction, gallery
 PEOPLE = Depiction(
     view="inversions",
     whose="person",
+    original="a training picture",
     originals="pictures of these people",
     label="Training pictures of {} above what attackers drew of the same people.",
 )

@@ -19,17 +19,22 @@ __all__ = ["Depiction", "gallery", "strips_of"]
 
 @dataclass(frozen=True)
 class Depiction:
-    """A view of trials in such strips, by name, and its words: whose pictures they are, what the strip of the
-    originals is called, and a sentence about the whole, with a place for the title."""
+    """A view of trials in such strips, by name, and its words: whose pictures they are, what each original
+    is, what their strip is called, and a sentence about the whole, with a place for the title."""
 
     view: str
     whose: str
+    original: str
     originals: str
     label: str
 
 
 USERS = Depiction(
-    "reconstructions", "user", "inputs of users", "Inputs of users of {} above their reconstructions."
+    "reconstructions",
+    "user",
+    "the input",
+    "inputs of users",
+    "Inputs of users of {} above their reconstructions.",
 )
 
 
@@ -45,7 +50,7 @@ def strips_of(view: object, inputs: str, reconstructed: str) -> tuple[Strip, Str
 
 def _inputs(view: Reconstructions, depicted: Depiction) -> list[str]:
     count = len(_tips(view, depicted))
-    return [f"{depicted.whose} {place}: the input" for place in range(1, count + 1)]
+    return [f"{depicted.whose} {place}: {depicted.original}" for place in range(1, count + 1)]
 
 
 Shown = tuple[str, Summary, TrialResult, Reconstructions]
