@@ -163,6 +163,30 @@ def test_a_walk_that_begins_again_asks_the_same_under_the_same_identities(
     assert walks[0] == walks[1]
 
 
+def test_walks_over_the_same_pictures_share_a_generator(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    where = {name: getattr(probe_job(url, 0, 1), name) for name in ("url", "account", "model", "artifact")}
+    parameters = {"people": 2, "public": {"name": "synthfaces"}, "generator": {"epochs": 1}}
+    drawn = []
+    for seed in (0, 1):
+        job = WalkJob(
+            **where,
+            policy=digest("none"),
+            endpoint="softmax",
+            span=Span(data=FACES, split="train", start=0, stop=100),
+            attack="inversion",
+            parameters=parameters,
+            queries=70,
+            seed=seed,
+        )
+        fleet.wait_for(fleet.send(job), "done")
+        drawn.append(get_arrays(fleet.releases, f"{job.identity()}.npz")["pictures"])
+    assert (drawn[0] != drawn[1]).any()
+    assert 2 * 23 <= sum(map(len, app.images)) <= 2 * 70
+    stored = [get_arrays(fleet.releases, each.name) for each in fleet.releases.root.glob("*.npz")]
+    assert sum("layers.0.weight" in arrays for arrays in stored) == 1
+
+
 def test_what_is_stored_is_reported_and_not_asked_again(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     app, url = upstream
     job = probe_job(url, 0, 4)
