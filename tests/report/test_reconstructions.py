@@ -138,3 +138,18 @@ def test_a_run_without_reconstructions_has_no_gallery() -> None:
     bare = trial("vicious", "none", "inside", "unaware", 0).model_copy(update={"views": {}})
     findings = find(reconstructed(bare))
     assert views["reconstructions"].draw(findings, findings.subjects[0]) is None
+
+
+def test_drawings_of_people_stand_beneath_pictures_of_them_in_words_of_their_own() -> None:
+    one = trial("vicious", "none", "inside", "unaware", 0)
+    strips = one.views["reconstructions"]
+    given = {name: strips[name] for name in ("original", "reconstructed")} | {"drawn_neighbour": [1.0, 0.0]}
+    findings = find(reconstructed(one.model_copy(update={"views": {"inversions": given}})))
+    drawn = views["inversions"].draw(findings, findings.subjects[0])
+    assert isinstance(drawn, StripGallery)
+    (above, _, original), (below, _, picture) = rows(drawn)
+    assert (above, below) == ("pictures of these people", "none")
+    assert (original, picture) == (strips["original"], strips["reconstructed"])
+    assert "person 1: a training picture" in drawn.svg
+    assert "person 2: drawings right by neighbour 0.0" in drawn.svg
+    assert views["reconstructions"].draw(findings, findings.subjects[0]) is None
