@@ -23,6 +23,7 @@ from leakrange.clients.cli.commands.answers import answers
 from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
 from leakrange.clients.cli.commands.load import load
+from leakrange.clients.cli.commands.prices import prices
 from leakrange.clients.cli.commands.reproduce import reproduce
 from leakrange.clients.cli.commands.target import target
 from leakrange.clients.cli.commands.targets import targets
@@ -60,6 +61,7 @@ app.command()(runs.cancel)
 app.command()(runs.report)
 app.command()(view)
 app.command()(compare)
+app.command()(prices)
 app.command()(trace)
 app.add_typer(scenarios.scenario, name="scenario")
 listings.data.command("import")(importing.import_data)

@@ -202,8 +202,8 @@ def test_the_price_list_says_which_quota_is_small_enough() -> None:
     assert costs == [(20, 0.4), (100, 2.0), (200, 4.0), (400, 8.0)]
     assert (prices.enough, prices.quota) == (200, 100)
     assert prices.sentence == (
-        "With 200 samples the attack has nine tenths of what it gets with 400. Up to 100 samples it is not "
-        "beyond the threshold with certainty; 10 keys that collude reach that with 10 each."
+        "With 200 samples the attack has nine tenths of what it gets with 400. Up to 100 samples it neither "
+        "leads by more than the threshold nor surely leaks; 10 keys that collude reach that with 10 each."
     )
     at_once = [at(20, 0.7, 0.05), at(400, 0.71, 0.04)]
     [prices] = judged(*at_once, asked=asked).prices

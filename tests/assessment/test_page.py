@@ -112,14 +112,14 @@ def test_the_picture_draws_each_interval_its_guess_and_its_limit() -> None:
 
 def test_a_price_list_names_quota_and_nine_tenths_and_has_none_of_no_points() -> None:
     [prices] = leaking().prices
-    picture = price_picture(prices, None, 0.1)
+    picture = price_picture(prices, 0.1)
     assert picture is not None
     for text in ("nine tenths of the lead", "quota", "limit", "guessing", "1,800"):
         assert f">{text}<" in picture.svg
     assert picture.note == "nine tenths of the lead: 900 samples; quota: 112 samples"
     assert "0.742 after 1,800" in picture.label
-    assert price_picture(prices.model_copy(update={"points": ()}), None, 0.1) is None
-    assert ">without the model<" in price_picture(prices, 0.62, 0.1).svg  # type: ignore[union-attr]
+    assert price_picture(prices.model_copy(update={"points": ()}), 0.1) is None
+    assert ">without the model<" in price_picture(prices.model_copy(update={"control": 0.62}), 0.1).svg  # type: ignore[union-attr]
 
 
 def test_it_loads_nothing_and_no_name_becomes_mark_up() -> None:

@@ -198,14 +198,17 @@ class PricePoint(Strict):
 class PriceList(Strict):
     """What the strongest attack on one hidden thing gets for its samples.
 
-    ``enough`` (Q90) is the number of samples from which it has nine tenths of its final lead; None where it
-    leads by nothing. ``quota`` is the greatest number at which it may not be beyond the threshold with
-    certainty; None where it is at every number that was tried. ``sentence`` says both.
+    ``control`` is the AUC of who has the records and not the model, None where there is none. ``enough``
+    (Q90) is the number of samples from which the attack has nine tenths of its final lead; None where it
+    leads by nothing. ``quota`` is the greatest number up to which it leads by no more than the bound of the
+    thresholds, and is not certain to leak; None where it does with the smallest number that was tried.
+    ``sentence`` says both.
     """
 
     about: str
     attack: str
     points: tuple[PricePoint, ...]
+    control: float | None = None
     enough: int | None = None
     quota: int | None = None
     sentence: str = ""

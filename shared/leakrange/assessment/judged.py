@@ -22,7 +22,7 @@ from leakrange.assessment.document import (
 )
 from leakrange.assessment.known import KnownModels, nearest
 from leakrange.assessment.plan import null_error
-from leakrange.assessment.prices import price_list
+from leakrange.assessment.prices import price_lists, without_model
 from leakrange.assessment.question import EndpointQuestion
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count, figure, interval, joined
@@ -70,11 +70,7 @@ def assessed(
     known = (judge.known(each.about, each.question) for each in concluded)
     errors = dict.fromkeys(each.sentence for each in known if each is not None)
     advice = advised(findings, question) if question.advise else ()
-    prices = [
-        price_list(findings, subject, question.target.limits.price or "", bounds)
-        for subject in findings.subjects
-        if findings.open(subject) is not None
-    ]
+    prices = price_lists(findings, question.target.limits.price or "", bounds)
     return Assessment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         subject=_subject(question, records, fingerprint),
@@ -85,7 +81,7 @@ def assessed(
         recommendation=_recommendation(question, conclusion, concluded, advice),
         findings=tuple(concluded),
         attacks=tuple(_made(trial) for trial in _largest(results.trials)),
-        prices=tuple(prices),
+        prices=tuple(each for _, each in prices),
         advice=tuple(advice),
         limits=(*LIMITS, *errors, *_unmade(plan.attacks), *_notes(results)),
         run=results.run,
@@ -148,14 +144,14 @@ class _Judge:
             value=leaked(row),
             low=low,
             high=high,
-            control=_control(row),
+            control=without_model(row),
             most=verdict.most,
             visible=verdict.visible,
             sentence=sentence,
             why=why,
             needed=needed,
             by_rate=by_rate,
-            z=None if known is None else known.z(leaked(row) - (_control(row) or 0.5)),
+            z=None if known is None else known.z(leaked(row) - (without_model(row) or 0.5)),
         )
 
     def _asked(self, subject: Subject, row: Summary) -> list[TrialResult]:
@@ -251,7 +247,7 @@ class _Judge:
             return f"Whether “{self.name}” gives away {_hidden(name)} cannot be told: {why}."
         metric = Subject.of(row).metric
         value = figure(leaked(row), metric.unit)
-        control = _control(row)
+        control = without_model(row)
         if conclusion == "leaks":
             known = "guessing has 0.50" if control is None else f"without the model it is {control:.2f}"
             if question == "reconstruction":
@@ -365,12 +361,6 @@ def _recommendation(
 
 def _hidden(name: str) -> str:
     return "who was in the training set" if name == MEMBERSHIP else f"“{name}”"
-
-
-def _control(row: Summary) -> float | None:
-    return next(
-        (value for each in ("imputation_auc", "blind_auc") if (value := row.mean(each)) is not None), None
-    )
 
 
 def _largest(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -162,9 +162,8 @@ def _effort(assessment: Assessment) -> Tile:
 
 def _prices(assessment: Assessment) -> list[tuple[PriceList, Picture | None]]:
     """The price lists, each with its picture."""
-    controls = {each.about: each.control for each in assessment.findings}
     bound = assessment.plan.thresholds.bound
-    return [(each, price_picture(each, controls.get(each.about), bound)) for each in assessment.prices]
+    return [(each, price_picture(each, bound)) for each in assessment.prices]
 
 
 def _figures(attack: MadeAttack) -> list[str]:

@@ -146,16 +146,16 @@ def _table(findings: Sequence[Finding], thresholds: Thresholds) -> Table:
     return Table([Column(head) for head in heads], rows)
 
 
-def price_picture(prices: PriceList, control: float | None, bound: float) -> Picture | None:
+def price_picture(prices: PriceList, bound: float) -> Picture | None:
     """Leakage against samples on a logarithmic axis, with intervals; None where there is no point to draw.
 
-    Dashed across: guessing or the ``control``, and the limit, ``bound`` above it. Dashed upright: the
+    Dashed across: guessing or the control, and the limit, ``bound`` above it. Dashed upright: the
     samples for nine tenths of the final lead, and the quota.
     """
     drawn = sorted((each for each in prices.points if each.samples > 0), key=lambda each: each.samples)
     if not drawn:
         return None
-    base = guessed(control)
+    base = guessed(prices.control)
     ends = [each for point in drawn for each in (point.low, point.high, point.value) if each is not None]
     x = budget_axis(sorted({each.samples for each in drawn}), "samples (log scale)")
     top = min(1.02, max([base + bound, *ends]) + 0.05)
@@ -170,7 +170,7 @@ def price_picture(prices: PriceList, control: float | None, bound: float) -> Pic
         for each in drawn
         if each.low is not None and each.high is not None
     ]
-    across = [(base, "guessing" if control is None else "without the model"), (base + bound, "limit")]
+    across = [(base, "guessing" if prices.control is None else "without the model"), (base + bound, "limit")]
     named = [
         {"x": drawn[-1].samples * EDGE, "y": place, "text": text} for place, text in across if place <= 1.0
     ]

@@ -7,18 +7,35 @@ from leakrange.metrics.verdict import judge
 from leakrange.report.findings import Findings, Subject, leaked
 from leakrange.scenario.results import Summary
 
-__all__ = ["price_list"]
+__all__ = ["price_lists", "without_model"]
 
-MEMBERSHIP = "membership"
+AUC = "auc"
+EACH_RECORD = "membership"
+"""The kind of attack that learns of each record by the record's own answers."""
 MOST_OF_IT = 0.9
 """The share of its final lead from which an attack has got what there is to get."""
 ALIKE = 10
 """Keys that collude, for the sentence."""
 
 
-def price_list(findings: Findings, subject: Subject, price: str, thresholds: Thresholds) -> PriceList:
-    """What the strongest undefended attack on the subject gets at each budget that was tried. ``price`` is of
-    one sample, with its currency, or ""."""
+def price_lists(findings: Findings, price: str, thresholds: Thresholds) -> list[tuple[Subject, PriceList]]:
+    """What the strongest undefended attack on each subject gets at each budget that was tried, where its
+    figure is an AUC. ``price`` is of one sample, with its currency, or ""."""
+    return [
+        (subject, _price_list(findings, subject, price, thresholds))
+        for subject in findings.subjects
+        if findings.open(subject) is not None and subject.metric.name == AUC
+    ]
+
+
+def without_model(row: Summary) -> float | None:
+    """The AUC of who has the records and not the model; None where no such control was made."""
+    return next(
+        (value for each in ("imputation_auc", "blind_auc") if (value := row.mean(each)) is not None), None
+    )
+
+
+def _price_list(findings: Findings, subject: Subject, price: str, thresholds: Thresholds) -> PriceList:
     strongest = findings.open(subject)
     assert strongest is not None  # it is asked of subjects that were tried
     each = float(price.split()[0]) if price else None
@@ -37,7 +54,7 @@ def price_list(findings: Findings, subject: Subject, price: str, thresholds: Thr
         cost = None if each is None else each * samples
         points.append(PricePoint(samples=samples, value=leaked(row), low=low, high=high, money=cost))
         verdict = judge([findings.reached(row)], little=thresholds.little, bound=thresholds.bound)
-        allowed.append(verdict.word != "leaks")
+        allowed.append(verdict.word != "leaks" and findings.way(row) <= thresholds.bound)
     way = {samples: findings.way(row) for samples, row in rows.items()}
     enough = _enough(way)
     quota = _quota([point.samples for point in points], allowed)
@@ -45,10 +62,11 @@ def price_list(findings: Findings, subject: Subject, price: str, thresholds: Thr
         about=subject.sensitive,
         attack=strongest.attack,
         points=tuple(points),
+        control=without_model(strongest),
         enough=enough,
         quota=quota,
         sentence=_each_record(points[0].samples, strongest)
-        if subject.sensitive == MEMBERSHIP
+        if strongest.kind == EACH_RECORD
         else _sentence(enough, quota, [point.samples for point in points]),
     )
 
@@ -96,9 +114,11 @@ def _sentence(enough: int | None, quota: int | None, samples: list[int]) -> str:
     if quota is None:
         return f"{first} A quota of {samples[0]:,} samples, the smallest that was tried, is already too much."
     if quota == samples[-1]:
-        return f"{first} No number of samples that was tried goes beyond the threshold with certainty."
+        return (
+            f"{first} No number of samples that was tried leads by more than the threshold, or surely leaks."
+        )
     shared = max(1, quota // ALIKE)
     return (
-        f"{first} Up to {quota:,} samples it is not beyond the threshold with certainty; {ALIKE} keys that "
-        f"collude reach that with {shared:,} each."
+        f"{first} Up to {quota:,} samples it neither leads by more than the threshold nor surely leaks; "
+        f"{ALIKE} keys that collude reach that with {shared:,} each."
     )
