@@ -1,49 +1,41 @@
-"""How often an audit of an endpoint errs: 48 models of scikit-learn whose truth is known, half of which leak.
+"""How often an audit of an endpoint errs: models whose truth is known, by what is asked, budget and attack.
 
-    python -m leakrange.load.bench.audits --records 40 150 600
+    OMP_NUM_THREADS=1 python -m leakrange.load.bench.audits --keep FOLDER --write FILE [RUN.json ...]
 
-prints a table in Markdown: of the models that leak and of those that do not, how many are said to leak, to
-pass, and to tell nothing, by the number of records on either side. Attacks are those that need no further
-question and no models of their own (`leakrange answers audit` makes the same), judged as an audit judges.
-Members are trained on; each model is well-trained or has learnt them by heart, by how it is made. An
-attribute leaks where scores depend on it beyond the true class. Traps: members that differ by themselves from
-others, and an attribute that goes with the true class. Some attributes are had by one in ten.
+audits 48 models of scikit-learn on drawn tables (`leakrange.load.bench.known_tables`), three draws of each,
+with as many records of either side as ``--records`` says, by the attacks that need neither further questions
+nor models of their own (``leakrange answers audit`` makes the same), and judges as an audit judges. RUN.json
+are results of ``scenarios/known-models.yaml`` and its like: each of their providers under each policy is
+judged as an endpoint of its own. Each audit of a table's model is kept in FOLDER when it is finished, so that
+the bench goes on where it was stopped. FILE gets the figures as audits read them
+(``assessment/known_models.yaml``); the tables in the documentation are `in_markdown` of these.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from leakrange.assessment.document import AssessmentPlan, Finding
 from leakrange.assessment.judged import assessed
-from leakrange.assessment.known import KnownModels, Outcomes
+from leakrange.assessment.known import TABLES, KnownModels, Outcomes
 from leakrange.assessment.plan import power_of
 from leakrange.assessment.question import EndpointQuestion
-from leakrange.data.importing.answer_columns import AnswerColumns
 from leakrange.data.importing.answers import RecordedAnswers
-from leakrange.data.importing.roles import ImportedLabels
-from leakrange.data.samples import Attribute
+from leakrange.load.bench.known_tables import SECOND, KnownModel, answers_of
 from leakrange.scenario.recorded import recorded_results
+from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.targets.target import read_target
 
-__all__ = ["MODELS", "KnownModel", "audited"]
+__all__ = ["KnownAudit", "audits_of", "in_markdown", "rows_of", "served"]
 
 TARGET = """\
 name: model
@@ -51,121 +43,99 @@ owner: nobody@example.com
 card: {input: {encoding: vector, shape: [8]}, classes: ["0", "1"]}
 steps: [{post: "http://127.0.0.1:9/", json: {rows: "${rows}"}, read: {each: "$[*]", values: "$"}}]
 """
-FEATURES = 8
-Make = Callable[[], Any]
+MEMBERSHIP = "membership"
+SEEDS = (1, 2, 3)
+PLANTED = {MEMBERSHIP: ("overfitted",), "attribute": ("curious", "vicious")}
+"""What the names of providers end with that leak, by what is asked."""
 
 
-@dataclass(frozen=True)
-class KnownModel:
-    """A model whose truth is known. ``about`` is "membership" or "attribute". ``share`` of the people have
-    the attribute. ``planted``: how much surer it is of them. ``shifted``: members differ by themselves.
-    ``goes_along``: the attribute goes with the true class. ``noise``: how much of the true
-    class is chance."""
+class KnownAudit(NamedTuple):
+    """What was found of a model by one ``attack``, or by all ("")."""
 
-    name: str
-    make: Make
+    task: str
+    policy: str
     about: str
+    records: int
+    attack: str
     leaks: bool
-    share: float = 0.5
-    planted: float = 0.0
-    shifted: float = 0.0
-    goes_along: bool = False
-    noise: float = 1.5
+    conclusion: str
+    lead: float | None
 
 
-def _scaled(net: Any) -> Any:
-    return make_pipeline(StandardScaler(), net)
-
-
-BY_HEART: dict[str, Make] = {
-    "tree": lambda: DecisionTreeClassifier(random_state=0),
-    "forest": lambda: RandomForestClassifier(30, bootstrap=False, max_features=1, random_state=0),
-    "nearest": lambda: KNeighborsClassifier(1),
-    "two nearest": lambda: KNeighborsClassifier(2),
-    "boosting, 300 deep trees": lambda: GradientBoostingClassifier(
-        n_estimators=300, max_depth=6, learning_rate=0.3, random_state=0
-    ),
-    "net, 256 wide": lambda: _scaled(MLPClassifier((256,), alpha=0.0, max_iter=600, random_state=0)),
-}
-WELL: dict[str, Make] = {
-    "logistic": lambda: _scaled(LogisticRegression()),
-    "logistic, regular": lambda: _scaled(LogisticRegression(C=0.05)),
-    "naive Bayes": GaussianNB,
-    "forest, leaves of 40": lambda: RandomForestClassifier(50, min_samples_leaf=40, random_state=0),
-    "boosting, 20 stumps": lambda: GradientBoostingClassifier(n_estimators=20, max_depth=1, random_state=0),
-    "tree of depth 2": lambda: DecisionTreeClassifier(max_depth=2, min_samples_leaf=40, random_state=0),
-}
-
-
-def _models() -> Iterator[KnownModel]:
-    for label, make in BY_HEART.items():
-        yield KnownModel(f"{label}, by heart", make, "membership", leaks=True)
-        yield KnownModel(f"{label}, by heart, noisier", make, "membership", leaks=True, noise=3.0)
-    for label, make in WELL.items():
-        yield KnownModel(f"{label}, well-trained", make, "membership", leaks=False)
-        yield KnownModel(f"{label}, members differ", make, "membership", leaks=False, shifted=1.0)
-        for share, planted in ((0.5, 1.5), (0.1, 2.5)):
-            name = f"{label}, planted, {share:.0%}"
-            yield KnownModel(name, make, "attribute", leaks=True, share=share, planted=planted)
-        yield KnownModel(f"{label}, no attribute, 10%", make, "attribute", leaks=False, share=0.1)
-        yield KnownModel(f"{label}, goes along", make, "attribute", leaks=False, goes_along=True)
-
-
-MODELS = tuple(_models())
-
-
-def answers_of(model: KnownModel, records: int, seed: int) -> RecordedAnswers:
-    """The model's answers about so many members and as many others."""
-    rng = np.random.default_rng([seed, records, sum(model.name.encode())])
-    members = np.repeat([True, False], records)
-    rows = rng.normal(size=(2 * records, FEATURES))
-    rows[members, 0] += model.shifted
-    labels = (rows[:, 1:4].sum(axis=1) + model.noise * rng.normal(size=len(rows)) > 0).astype(np.int64)
-    if model.goes_along:
-        attribute = np.where(rng.random(len(rows)) < 0.75, labels, 1 - labels)
-    else:
-        attribute = (rng.random(len(rows)) < model.share).astype(np.int64)
-    fitted = model.make().fit(rows[members], labels[members])
-    second = np.clip(fitted.predict_proba(rows)[:, 1], 1e-4, 1 - 1e-4)
-    # How sure the model is tells the attribute, and its decision does not: what that tells is no leak.
-    odds = np.log(second / (1 - second)) * np.exp(model.planted * (attribute - 0.5))
-    second = 1 / (1 + np.exp(-odds))
-    about_members = model.about == "membership"
-    hidden = Attribute("attribute", ("no", "yes"))
-    return RecordedAnswers(
-        name="model",
-        sha256="",
-        values=np.stack([1 - second, second], axis=1).astype(np.float32),
-        release="softmax",
-        classes=("0", "1"),
-        columns=AnswerColumns(("p_*",), target="label"),
-        labels=labels,
-        members=members if about_members else None,
-        hidden=None if about_members else ImportedLabels(hidden, attribute, "as it stands"),
-        known=rows.astype(np.float32),
-    )
-
-
-def audited(model: KnownModel, records: int, seed: int = 0) -> Finding:
-    """What an audit finds of the model by so many records on either side."""
+def audits_of(model: KnownModel, records: int, seed: int) -> list[KnownAudit]:
+    """What an audit finds of the model by so many records on either side: by all attacks, and by each."""
     answers = answers_of(model, records, seed)
     results = recorded_results(answers, seed)
-    attacks = len({trial.attack for trial in results.trials})
-    question = EndpointQuestion(
-        target=read_target(TARGET),
-        data="model",
-        attribute="label",
-        hidden=() if answers.hidden is None else (answers.hidden.attribute.name,),
-        members="members" if answers.members is not None else None,
-    )
-    cases, others = _sides(answers)
-    about = "membership" if answers.members is not None else question.hidden[0]
-    power = power_of(about, cases, others, attacks, question.thresholds)
-    plan = AssessmentPlan(
-        name="model", scenario="", attacks=(), power=(power,), samples=2 * records, uploads=0
-    )
-    [finding] = assessed(question, plan, results, records=2 * records).findings
-    return finding
+    hidden = MEMBERSHIP if answers.hidden is None else answers.hidden.attribute.name
+    return [
+        KnownAudit(
+            TABLES, "none", model.about, records, attack, model.leaks, finding.conclusion, _lead(finding)
+        )
+        for attack, finding in _by_attack(results, hidden, *_sides(answers))
+    ]
+
+
+def served(results: RunResults) -> list[KnownAudit]:
+    """What audits find of the providers of a run, each under each policy and of each seed: a provider is
+    named TASK-BEHAVIOUR. Those that are neither honest nor planted with what is asked are left out. Records
+    of either side are the fewest that any of a task's models was judged on."""
+    audits = list(_served(results))
+    fewest: dict[tuple[str, str], int] = {}
+    for each in audits:
+        key = each.task, each.about
+        fewest[key] = min(each.records, fewest.get(key, each.records))
+    return [each._replace(records=fewest[each.task, each.about]) for each in audits]
+
+
+def _served(results: RunResults) -> Iterator[KnownAudit]:
+    groups: dict[tuple[str, str, int, str], list[TrialResult]] = {}
+    for trial in results.trials:
+        if "control" not in trial.metrics:
+            groups.setdefault((trial.provider, trial.defence, trial.seed, trial.sensitive), []).append(trial)
+    for (provider, policy, _, hidden), trials in groups.items():
+        task, _, behaviour = provider.rpartition("-")
+        about = MEMBERSHIP if hidden == MEMBERSHIP else "attribute"
+        if behaviour != "honest" and behaviour not in PLANTED[about]:
+            continue
+        alone = results.model_copy(
+            update={
+                "trials": [each.model_copy(update={"defence": "none"}) for each in trials],
+                "summaries": [],
+                "scenario": results.scenario | {"defences": {"none": results.scenario["defences"][policy]}},
+            }
+        )
+        sides = _judged_people(trials[0])
+        for attack, finding in _by_attack(alone, hidden, *sides):
+            if attack and policy != "none":
+                continue  # of policies it is enough what the whole audit says
+            leaks, lead = behaviour in PLANTED[about], _lead(finding)
+            yield KnownAudit(task, policy, about, min(sides), attack, leaks, finding.conclusion, lead)
+
+
+def _judged_people(trial: TrialResult) -> tuple[int, int]:
+    """How many people of either side an attack was judged on: by the share of the most frequent class."""
+    majority, people = trial.metrics["majority"].value, trial.value("records") or trial.victims or 0
+    return round(people * (1 - majority)), round(people * majority)
+
+
+def _by_attack(results: RunResults, hidden: str, cases: int, others: int) -> Iterator[tuple[str, Finding]]:
+    """The finding of an audit that makes every attack of these results (""), and of one that makes each
+    alone."""
+    names = sorted({trial.attack for trial in results.trials})
+    for name in ("", *names):
+        trials = [each for each in results.trials if not name or each.attack == name]
+        question = EndpointQuestion(
+            target=read_target(TARGET),
+            data="model",
+            attribute="label",
+            hidden=() if hidden == MEMBERSHIP else (hidden,),
+            members="members" if hidden == MEMBERSHIP else None,
+        )
+        power = power_of(hidden, cases, others, len(names) if not name else 1, question.thresholds)
+        plan = AssessmentPlan(name="model", scenario="", attacks=(), power=(power,), samples=0, uploads=0)
+        alone = results.model_copy(update={"trials": trials})
+        [finding] = assessed(question, plan, alone, records=cases + others).findings
+        yield name, finding
 
 
 def _sides(answers: RecordedAnswers) -> tuple[int, int]:
@@ -177,51 +147,96 @@ def _sides(answers: RecordedAnswers) -> tuple[int, int]:
     return cases, int(len(judged) * 0.6) - cases
 
 
-def outcomes(findings: list[Finding]) -> Outcomes:
-    """What was said of several models."""
-    words = Counter(each.conclusion for each in findings)
+def _lead(finding: Finding) -> float | None:
+    return None if finding.value is None else round(finding.value - (finding.control or 0.5), 4)
+
+
+def rows_of(audits: Iterable[KnownAudit]) -> list[KnownModels]:
+    """The audits, counted: a row for each task, policy, question, number of records and attack."""
+    groups: dict[tuple[str, str, str, int, str], dict[bool, list[KnownAudit]]] = {}
+    for each in audits:
+        sides = groups.setdefault(each[:5], {True: [], False: []})
+        sides[each.leaks].append(each)
+    return [
+        KnownModels.model_validate(
+            {
+                **dict(zip(("task", "policy", "about", "records", "attack"), key, strict=True)),
+                "leaking": _outcomes(sides[True], key[-1]),
+                "others": _outcomes(sides[False], key[-1]),
+            }
+        )
+        for key, sides in groups.items()
+    ]
+
+
+def _outcomes(audits: list[KnownAudit], attack: str) -> Outcomes:
+    words = Counter(each.conclusion for each in audits)
     return Outcomes(
-        models=len(findings),
+        models=len(audits),
         leaks=words["leaks"],
         passes=words["passes"],
         cannot_tell=words["cannot tell"],
-        leads=tuple(
-            round(each.value - (each.control or 0.5), 4) for each in findings if each.value is not None
-        ),
+        # A figure is compared with that of the strongest attack.
+        leads=() if attack else tuple(each.lead for each in audits if each.lead is not None),
     )
 
 
-def measured(records: int, seed: int) -> Iterator[KnownModels]:
-    """All models with so many records on either side, by what is asked of them."""
-    findings: dict[tuple[str, bool], list[Finding]] = {}
-    for model in MODELS:
-        finding = audited(model, records, seed)
-        findings.setdefault((model.about, model.leaks), []).append(finding)
-        if finding.conclusion == ("passes" if model.leaks else "leaks"):
-            print(f"<!-- {model.name}, {records} records: {finding.conclusion} -->", flush=True)
-    for about in ("membership", "attribute"):
-        leaking, others = (outcomes(findings[about, leaks]) for leaks in (True, False))
-        yield KnownModels.model_validate(
-            {"about": about, "records": records, "leaking": leaking, "others": others}
-        )
+def in_markdown(rows: Iterable[KnownModels]) -> str:
+    """The rows as a table: false alarms are leaks of those that do not, misses passes of those that do."""
+    lines = [
+        "| task | policy | about | records of either side | attack | leaking: found | missed | cannot tell "
+        "| others: false alarms | passed | cannot tell |",
+        f"|{'---|' * 11}",
+    ]
+    for row in sorted(rows, key=_place):
+        of, no = row.leaking, row.others
+        figures = (of.leaks, of.passes, of.cannot_tell, no.leaks, no.passes, no.cannot_tell)
+        names = (row.task, row.policy, row.about, f"{row.records:,}", row.attack or "all")
+        lines.append(f"| {' | '.join(map(str, (*names, *figures)))} |")
+    return "\n".join(lines)
+
+
+def _place(row: KnownModels) -> tuple[object, ...]:
+    """Drawn tables come first, then each task without a policy and behind each."""
+    return (
+        *(row.task != TABLES, row.task, row.policy != "none", row.policy, row.about != MEMBERSHIP),
+        *(row.records, row.attack),
+    )
+
+
+def _kept(folder: Path, model: KnownModel, records: int, seed: int) -> list[KnownAudit]:
+    """The audits of the model: those of an earlier call, or new ones, which are kept."""
+    file = folder / f"{model.name.replace(' ', '-')}.{records}.{seed}.json"
+    if not file.exists():
+        made = json.dumps(audits_of(model, records, seed))
+        half = file.with_suffix(".part")
+        half.write_text(made)
+        half.replace(file)
+    return [KnownAudit(*each) for each in json.loads(file.read_text())]
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and write the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN.json")
     parser.add_argument("--records", type=int, nargs="+", default=[40, 150, 600])
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, required=True, help="the folder of finished audits")
     parser.add_argument("--write", type=Path, help="the figures as YAML, as audits read them")
     options = parser.parse_args()
-    print("| about | records a side | truth | models | leaks | passes | cannot tell |")
-    print("|---|---|---|---|---|---|---|")
-    rows = [each for records in options.records for each in measured(records, options.seed)]
-    for row in rows:
-        for truth, said in (("leaks", row.leaking), ("does not", row.others)):
-            shown = f"{said.models} | {said.leaks} | {said.passes} | {said.cannot_tell}"
-            print(f"| {row.about} | {row.records} | {truth} | {shown} |")
+    options.keep.mkdir(parents=True, exist_ok=True)
+    audits = [
+        audit
+        for records in options.records
+        for model in SECOND
+        for seed in SEEDS
+        for audit in _kept(options.keep, model, records, seed)
+    ]
+    for path in options.runs:
+        audits += served(RunResults.model_validate_json(path.read_bytes()))
+    rows = rows_of(audits)
+    print(in_markdown(rows))
     if options.write is not None:
         content = [row.model_dump(mode="json") for row in rows]
         options.write.write_text(yaml.safe_dump(content, sort_keys=False, default_flow_style=None))

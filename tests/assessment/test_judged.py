@@ -68,6 +68,7 @@ def members(auc: float, *, blind: float = 0.5, rate: float = 0.02, **more: float
 def test_members_that_are_told_from_others_leak() -> None:
     document = judged(members(0.81), trial("loss-threshold", auc=area(0.7, 300, 500)))
     assert (document.conclusion, document.grade) == ("leaks", "E")
+    assert "known models (drawn tables) in which no such leak is planted" in document.findings[0].among
     assert document.headline == (
         "“late” gives away who was in the training set: an attacker picks the member among a member and "
         "another in 81 % of cases; without the model it is 50 %."
@@ -205,6 +206,12 @@ def test_the_price_list_says_which_quota_is_small_enough() -> None:
         "With 200 samples the attack has nine tenths of what it gets with 400. Up to 100 samples it neither "
         "leads by more than the threshold nor surely leaks; 10 keys that collude reach that with 10 each."
     )
+    # A quota holds for the model of each seed: one leads by 0.16, their mean by 0.09 and without certainty.
+    seeds = [at(20, 0.51, 0.1), at(100, 0.52, 0.1), at(400, 0.8, 0.04)]
+    others = [at(20, 0.53, 0.1), at(100, 0.66, 0.1), at(400, 0.79, 0.04)]
+    others = [each.model_copy(update={"seed": 1, "id": f"{each.id}.1"}) for each in others]
+    [prices] = judged(*seeds, *others, asked=asked).prices
+    assert prices.quota == 20
     at_once = [at(20, 0.7, 0.05), at(400, 0.71, 0.04)]
     [prices] = judged(*at_once, asked=asked).prices
     assert (prices.enough, prices.quota) == (20, None)

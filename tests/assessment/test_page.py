@@ -95,6 +95,13 @@ def test_details_hold_every_figure_and_every_reason() -> None:
     assert "Price list" not in words(assessment_page(passing()))
 
 
+def test_a_finding_is_shown_among_those_of_known_models() -> None:
+    assert "known models" not in words(assessment_page(leaking()))
+    placed = LEAKS.model_copy(update={"among": "Its lead is 0.24: more than that of 9 of 9 known models."})
+    page = assessment_page(leaking().model_copy(update={"findings": (placed,)}))
+    assert "more than that of 9 of 9 known models." in words(page)
+
+
 def test_the_picture_draws_each_interval_its_guess_and_its_limit() -> None:
     picture = findings_picture(leaking())
     assert [row[4:] for row in picture.table.rows] == [

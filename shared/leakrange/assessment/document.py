@@ -164,7 +164,8 @@ class Finding(Strict):
     lead that is not excluded, as a share. ``sentence`` says it in words; ``why`` says what stood in the way
     where nothing can be told, and ``needed`` what would help. ``by_rate``: it leaks by the share of members
     that are found at few false alarms, whatever the figure is. ``z`` is by how many deviations the lead
-    lies above those of known models that do not leak (`leakrange.assessment.known`).
+    lies above those of known models that do not leak (`leakrange.assessment.known`); ``among`` says in words
+    where it lies among these.
     """
 
     about: str
@@ -183,6 +184,7 @@ class Finding(Strict):
     needed: str = ""
     by_rate: bool = False
     z: float | None = None
+    among: str = ""
 
 
 class PricePoint(Strict):
@@ -201,7 +203,8 @@ class PriceList(Strict):
     ``control`` is the AUC of who has the records and not the model, None where there is none. ``enough``
     (Q90) is the number of samples from which the attack has nine tenths of its final lead; None where it
     leads by nothing. ``quota`` is the greatest number up to which it leads by no more than the bound of the
-    thresholds, and is not certain to leak; None where it does with the smallest number that was tried.
+    thresholds, under any seed, and is not certain to leak; None where the smallest number that was tried is
+    too much.
     ``sentence`` says both.
     """
 

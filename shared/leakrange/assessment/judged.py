@@ -56,7 +56,7 @@ def assessed(
     ``fingerprint`` names their content."""
     bounds = question.thresholds
     findings = replace(find(results), little=bounds.little, bound=bounds.bound)
-    judge = _Judge(question.target.name, plan, findings)
+    judge = _Judge(question, plan, findings)
     concluded = [
         *([judge.about(MEMBERSHIP, "membership")] if question.members else []),
         *(judge.about(name, "attribute") for name in question.hidden),
@@ -96,8 +96,10 @@ def assessed(
 class _Judge:
     """Judges what is hidden, one thing after the other."""
 
-    def __init__(self, name: str, plan: AssessmentPlan, findings: Findings) -> None:
-        self.name, self.plan, self.findings = name, plan, findings
+    def __init__(self, question: EndpointQuestion, plan: AssessmentPlan, findings: Findings) -> None:
+        self.name, self.plan, self.findings = question.target.name, plan, findings
+        self.task = question.data
+        self.pictures = question.target.card.input.spec.encoding == "picture"
         self.powers = {each.about: each for each in plan.power}
 
     def about(self, name: str, question: Question) -> Finding:
@@ -132,6 +134,7 @@ class _Judge:
         metric, spread = subject.metric, self.findings.spread(row, subject.metric)
         known = self.known(name, question)
         low, high = (None, None) if spread is None else spread.within()
+        lead = leaked(row) - (without_model(row) or 0.5)
         sentence = self._sentence(name, question, conclusion, row, verdict, why)
         if by_rate:
             sentence = self._found_sentence(row)
@@ -151,7 +154,8 @@ class _Judge:
             why=why,
             needed=needed,
             by_rate=by_rate,
-            z=None if known is None else known.z(leaked(row) - (without_model(row) or 0.5)),
+            z=None if known is None else known.z(lead),
+            among="" if known is None else known.among(lead),
         )
 
     def _asked(self, subject: Subject, row: Summary) -> list[TrialResult]:
@@ -163,9 +167,12 @@ class _Judge:
         ]
 
     def known(self, name: str, question: Question) -> KnownModels | None:
-        """Models whose truth is known, that were audited with no more records."""
+        """Models whose truth is known, of the nearest task, that were audited with no more records."""
         power = self.powers.get(name)
-        return None if power is None else nearest(question, min(power.cases, power.others))
+        if power is None:
+            return None
+        records = min(power.cases, power.others)
+        return nearest(question, records, task=self.task, pictures=self.pictures)
 
     def _nothing(self, name: str, question: Question) -> Finding:
         unmade = [each for each in self.plan.unmade if each.question == question]

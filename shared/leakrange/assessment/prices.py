@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakrange.assessment.document import PriceList, PricePoint, Thresholds
 from leakrange.metrics.verdict import judge
 from leakrange.report.findings import Findings, Subject, leaked
+from leakrange.scenario.gains import reached
 from leakrange.scenario.results import Summary
 
 __all__ = ["price_lists", "without_model"]
@@ -54,7 +55,9 @@ def _price_list(findings: Findings, subject: Subject, price: str, thresholds: Th
         cost = None if each is None else each * samples
         points.append(PricePoint(samples=samples, value=leaked(row), low=low, high=high, money=cost))
         verdict = judge([findings.reached(row)], little=thresholds.little, bound=thresholds.bound)
-        allowed.append(verdict.word != "leaks" and findings.way(row) <= thresholds.bound)
+        # A provider serves one model: the quota has to hold for that of each seed.
+        leads = [reached([trial]).strength for trial in findings.trials(row)]
+        allowed.append(verdict.word != "leaks" and max(leads) <= thresholds.bound)
     way = {samples: findings.way(row) for samples, row in rows.items()}
     enough = _enough(way)
     quota = _quota([point.samples for point in points], allowed)
