@@ -45,8 +45,8 @@ steps: [{post: "http://127.0.0.1:9/", json: {rows: "${rows}"}, read: {each: "$[*
 """
 MEMBERSHIP = "membership"
 SEEDS = (1, 2, 3)
-PLANTED = {MEMBERSHIP: ("overfitted",), "attribute": ("curious", "vicious")}
-"""What the names of providers end with that leak, by what is asked."""
+PLANTED = ("curious", "vicious")
+"""What the names of providers end with in whose answers an attribute is planted."""
 
 
 class KnownAudit(NamedTuple):
@@ -76,27 +76,23 @@ def audits_of(model: KnownModel, records: int, seed: int) -> list[KnownAudit]:
 
 
 def served(results: RunResults) -> list[KnownAudit]:
-    """What audits find of the providers of a run, each under each policy and of each seed: a provider is
-    named TASK-BEHAVIOUR. Those that are neither honest nor planted with what is asked are left out. Records
-    of either side are the fewest that any of a task's models was judged on."""
+    """What audits of an attribute find of the providers of a run, each under each policy and of each seed: a
+    provider is named TASK-BEHAVIOUR. Whether such a net leaks its members is not known by how it is made.
+    Records of either side are the fewest that any of a task's models was judged on."""
     audits = list(_served(results))
-    fewest: dict[tuple[str, str], int] = {}
+    fewest: dict[str, int] = {}
     for each in audits:
-        key = each.task, each.about
-        fewest[key] = min(each.records, fewest.get(key, each.records))
-    return [each._replace(records=fewest[each.task, each.about]) for each in audits]
+        fewest[each.task] = min(each.records, fewest.get(each.task, each.records))
+    return [each._replace(records=fewest[each.task]) for each in audits]
 
 
 def _served(results: RunResults) -> Iterator[KnownAudit]:
     groups: dict[tuple[str, str, int, str], list[TrialResult]] = {}
     for trial in results.trials:
-        if "control" not in trial.metrics:
+        if "control" not in trial.metrics and trial.sensitive != MEMBERSHIP:
             groups.setdefault((trial.provider, trial.defence, trial.seed, trial.sensitive), []).append(trial)
     for (provider, policy, _, hidden), trials in groups.items():
         task, _, behaviour = provider.rpartition("-")
-        about = MEMBERSHIP if hidden == MEMBERSHIP else "attribute"
-        if behaviour != "honest" and behaviour not in PLANTED[about]:
-            continue
         alone = results.model_copy(
             update={
                 "trials": [each.model_copy(update={"defence": "none"}) for each in trials],
@@ -108,13 +104,13 @@ def _served(results: RunResults) -> Iterator[KnownAudit]:
         for attack, finding in _by_attack(alone, hidden, *sides):
             if attack and policy != "none":
                 continue  # of policies it is enough what the whole audit says
-            leaks, lead = behaviour in PLANTED[about], _lead(finding)
-            yield KnownAudit(task, policy, about, min(sides), attack, leaks, finding.conclusion, lead)
+            leaks, lead = behaviour in PLANTED, _lead(finding)
+            yield KnownAudit(task, policy, "attribute", min(sides), attack, leaks, finding.conclusion, lead)
 
 
 def _judged_people(trial: TrialResult) -> tuple[int, int]:
     """How many people of either side an attack was judged on: by the share of the most frequent class."""
-    majority, people = trial.metrics["majority"].value, trial.value("records") or trial.victims or 0
+    majority, people = trial.metrics["majority"].value, trial.victims or 0
     return round(people * (1 - majority)), round(people * majority)
 
 
