@@ -12,6 +12,7 @@ import torch
 from leakrange.data.samples import Samples
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.nets.classifier import to_input
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier
@@ -84,6 +85,26 @@ def test_a_release_is_the_shares_of_the_votes(trained: dict[str, TrainedModel], 
         answers = outputs(model.classifier, images.values[:200], release)
         context = ReleaseContext(release=release, draw=np.random.default_rng(0))  # type: ignore[arg-type]
         np.testing.assert_array_equal(vote.apply(answers, context).argmax(axis=1), shares.argmax(axis=1))
+
+
+def test_who_crafts_against_votes_gets_a_direction_that_turns_them(
+    trained: dict[str, TrainedModel], images: Samples
+) -> None:
+    """Votes alone have no gradient. The answers stay those of votes to the last digit."""
+    net = trained["ensemble"].classifier.eval()
+    values = torch.from_numpy(images.values[:100].astype(np.float32))
+    inputs = to_input(values, net.spec).requires_grad_()
+    answers = net(inputs)
+    labels = answers.argmax(dim=1)
+    with torch.no_grad():
+        torch.testing.assert_close(net(inputs), answers, rtol=0, atol=0)
+    torch.nn.functional.cross_entropy(answers, labels, reduction="sum").backward()
+    assert inputs.grad is not None
+    moved = inputs.detach() + 0.5 * inputs.grad.sign()
+    with torch.no_grad():
+        kept = (net(moved).argmax(dim=1) == labels).float().mean()
+        away = (net(inputs.detach() - 0.5 * inputs.grad.sign()).argmax(dim=1) == labels).float().mean()
+    assert kept < 0.7 < 0.9 < away
 
 
 def test_its_file_answers_as_it_does(

@@ -103,12 +103,17 @@ class VoteHead(nn.Module):
         self.heads = nn.ModuleList(heads)
 
     def forward(self, features: Tensor) -> Tensor:
-        """The logarithm of the shares, of features (B, voters·F)."""
+        """The logarithm of the shares, of features (B, voters·F). Votes have no gradient: that of the
+        voters' mean probabilities stands in for it."""
         logits = [
             head(part) for head, part in zip(self.heads, features.chunk(len(self.heads), 1), strict=True)
         ]
         votes = torch.stack([f.one_hot(each.argmax(dim=1), each.shape[1]) for each in logits])
-        return votes.float().mean(dim=0).clamp(min=SMALLEST).log()
+        shares = votes.float().mean(dim=0).clamp(min=SMALLEST).log()
+        if not features.requires_grad:
+            return shares
+        soft = torch.stack([each.softmax(dim=1) for each in logits]).mean(dim=0).clamp(min=SMALLEST).log()
+        return shares + (soft - soft.detach())
 
 
 def ensemble(voters: Sequence[Classifier]) -> Classifier:
