@@ -95,14 +95,15 @@ def running(
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and its children; NaN where the system does not tell (it is not Linux)."""
+    """CPU time of a process and its children, also of those that ended and were waited for; NaN where the
+    system does not tell (it is not Linux)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         tasks = Path(f"/proc/{pid}/task").iterdir()
         children = [child for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
         return float("nan")
-    seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return seconds + sum(cpu_seconds(int(child)) for child in children)
 
 

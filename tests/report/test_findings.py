@@ -12,7 +12,7 @@ from leakrange.metrics import Estimate, Metric, metrics
 from leakrange.report.answer import sentences
 from leakrange.report.effects import effects
 from leakrange.report.findings import Findings, Subject, find, gap
-from leakrange.report.glance import glance
+from leakrange.report.glance import by_other_seeds, glance
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import TrialResult
 from tests.report.build import area, estimates, run
@@ -142,3 +142,42 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     assert tile.beside.endswith(
         "(95 % interval 15.0 to 27.0\u00a0%, 1\u00a0seed), 60.0\u00a0points below the chance of 80.0\u00a0%"
     )
+
+
+def test_an_attack_is_chosen_by_the_seeds_that_do_not_count() -> None:
+    """Worked by hand: the others choose "b" for seed 0 (its 1.32 against 1.0), and "a" for the two others,
+    though "b" has the higher mean of the three. A seed that one of the attacks lacks counts for none."""
+    figures = {"a": (0.9, 0.5, 0.5), "b": (0.6, 0.62, 0.7)}
+    trials = [
+        trial("honest", seed, 0.9, attack=name, id=f"{name}{seed}", metrics={"auc": area(value)})
+        for name, values in figures.items()
+        for seed, value in enumerate(values)
+    ]
+    findings, subjects = found(*trials, trial("honest", 3, 0.9, attack="a", metrics={"auc": area(0.99)}))
+    chosen = by_other_seeds(subjects["honest"], "none", findings)
+    assert chosen is not None
+    assert chosen.mean == pytest.approx((0.6 + 0.5 + 0.5) / 3)
+    [cell] = next(iter(glance(findings).values()))[0].cells
+    assert cell is not None
+    assert cell.figure == "0.640"  # of "b", which alone is certain
+    assert cell.full.endswith("by the attack that is strongest on the other seeds 0.533 ±\u00a00.058")
+    once, subjects = found(trial("honest", 0, 0.9))
+    assert by_other_seeds(subjects["honest"], "none", once) is None
+
+
+def test_the_other_seeds_choose_the_lower_figure_of_a_metric_that_falls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = Metric("auc", "distance", "share", "leakage", higher=False, chance=0.8)
+    monkeypatch.setitem(metrics._entries, "auc", error)
+    figures = {"a": (0.9, 0.5), "b": (0.6, 0.7)}
+    findings, subjects = found(
+        *(
+            trial("honest", seed, 0.9, attack=name, metrics={"auc": area(value)})
+            for name, values in figures.items()
+            for seed, value in enumerate(values)
+        )
+    )
+    chosen = by_other_seeds(subjects["honest"], "none", findings)
+    assert chosen is not None
+    assert chosen.mean == pytest.approx((0.9 + 0.7) / 2)  # each time the other attack would have been better

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leakrange.metrics import numbers
+from leakrange.metrics import OverSeeds, numbers
+from leakrange.metrics import summarise as over_seeds
 from leakrange.metrics.verdict import Grade
 from leakrange.report.findings import Findings, Subject, chance, gap, leak, utility, utility_metric
 from leakrange.report.headline import grade_of
 from leakrange.scenario.results import Summary
 
-__all__ = ["GlanceCell", "GlanceRow", "glance"]
+__all__ = ["GlanceCell", "GlanceRow", "by_other_seeds", "glance"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,25 @@ def glance(findings: Findings) -> dict[str, list[GlanceRow]]:
     return rows
 
 
+def by_other_seeds(subject: Subject, defence: str, findings: Findings) -> OverSeeds | None:
+    """The figure of the attack that is strongest in the mean of the other seeds, seed by seed: no attack is
+    chosen by the figure that counts here, as the strongest of many is. None of fewer than two seeds that all
+    attacks have."""
+    metric, sign = subject.metric.name, 1 if subject.metric.higher else -1
+    tried = [
+        {trial.seed: value for trial in findings.trials(row) if (value := trial.value(metric)) is not None}
+        for row in findings.tried[subject, defence]
+    ]
+    seeds = set.intersection(*map(set, tried))
+    if len(seeds) < 2:
+        return None
+    chosen = [
+        max(tried, key=lambda values: sum(sign * values[other] for other in seeds - {seed}))[seed]
+        for seed in sorted(seeds)
+    ]
+    return over_seeds(chosen)
+
+
 SAID = {"leaks": "", "none": ", no leak found", "unclear": ", cannot tell"}
 
 
@@ -69,6 +89,9 @@ def _cell(row: Summary, subject: Subject, findings: Findings) -> GlanceCell:
     attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
     word = "leaks" if metric.role == "suspicion" else findings.verdicts[subject, row.defence].word
     full = f"{metric.title} {value} ({above}{SAID[word]}), {utility_text}; {attack}"
+    if (other := by_other_seeds(subject, row.defence, findings)) is not None:
+        picked = numbers.figure(other.mean, metric.unit), numbers.deviation(other.deviation, metric.unit)
+        full += f"; by the attack that is strongest on the other seeds {' '.join(picked)}"
     beside = utility_text.removesuffix(f"{numbers.SPACE}%")
     return GlanceCell(
         _shade(row, subject, findings), grade_of(findings, subject, row.defence), value, beside, full

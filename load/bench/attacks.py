@@ -1,0 +1,131 @@
+"""What each attack costs at its defaults: ``python -m leakrange.load.bench.attacks [ATTACK ...]``.
+
+Each attack is run by itself in an embedded range, with every parameter at its default, on a small model that
+it applies to: on the demo's digits where it can be. The model is trained beforehand. What is counted is the
+processor time of the attacker's processes, and of the trainings that it orders, shadow models included. Each
+attack on members has a pool of its own size, so that none finds the shadow models of another. Samples are
+those that the attack had answered, or saw uploaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import yaml
+
+from leakrange.attacks import attacks
+from leakrange.load.bench.fleet import carried_out
+from leakrange.load.bench.harness import cpu_seconds, machine
+from leakrange.load.embedded import EmbeddedRange, embedded_range
+
+__all__ = ["SETTINGS", "scenario"]
+
+BUDGET = 500_000
+"""More than any attack asks by default."""
+CONTROLS = ("blind", "imputation")
+"""They run beside every attack of their kind."""
+
+SETTINGS: dict[str, dict[str, Any]] = yaml.safe_load("""
+digits: &digits
+  kinds: [attribute, decoder, reconstruction, extraction, audit]
+  data: &data {name: digits, size: 16, auxiliary: 0.3}
+  net: {name: hbc, width: 0.5}
+  schedule: {epochs: 20, batch: 32, lr: 0.003}
+  providers:
+    curious: {behaviour: curious, method: parameterized, target: parity, sensitive: slant, release: logits}
+  clients: &phones {phones: {kind: edge, count: 4, samples: 320}}
+  trains: &trains {kind: audit, labelled: 20, test: 20, viciousness: {rounds: 1}}
+soft:
+  <<: *digits
+  kinds: [student]
+  providers:
+    soft: {behaviour: curious, method: regularized, target: parity, sensitive: slant, release: softmax}
+vicious:
+  <<: *digits
+  kinds: [reconstruction-decoder]
+  net: {name: strided-conv}
+  providers: {vicious: {behaviour: vicious, target: digit, release: logits}}
+pool:
+  <<: *digits
+  kinds: [membership]
+  data: {<<: *data, subset: {pool: 600, share: 0.5}}
+  providers: {honest: {behaviour: honest, target: digit, release: logits}}
+share:
+  kinds: [distribution]
+  data:
+    name: synthtable
+    auxiliary: 0.5
+    composition: {attribute: group, having: south, samples: 500, share: 0.7}
+  net: {name: mlp, width: 0.5}
+  schedule: {epochs: 20, batch: 50, lr: 0.002, select: last}
+  providers: {honest: {behaviour: honest, target: passes, release: softmax}}
+  clients: *phones
+  trains: *trains
+people:
+  kinds: [people, people-attribute, template]
+  data:
+    name: synthpeople
+    size: 32
+    auxiliary: 0
+    crowd: {people: 50, images: 6, public: 50, students: 10, enrolled: 6, held: 4}
+  net: {name: residual, width: 0.25}
+  schedule: {epochs: 8, batch: 64, select: last}
+  providers:
+    verification: {target: identity, service: verification, sensitive: facial-hair}
+  trains: {kind: class-based, known: 20}
+samples:
+  <<: *digits
+  kinds: [probing, substitutes]
+  providers: {honest: {behaviour: honest, target: parity, sensitive: slant, release: sample}}
+  defences:
+    pass: [pass: {private: slant, useful: parity, net: conv-2d, epochs: 5, substitutes: 256}]
+  trains: {kind: attribute-nets, auxiliary: 20, epochs: 1}
+""")
+"""Parts of scenarios for attacks of these ``kinds``. The model is trained for ``trains``, an attack that
+costs little."""
+
+
+def scenario(attack: str, place: int, *, trains: bool = False) -> str:
+    """A scenario of that attack alone, at its defaults, or of the one for which its model is trained first.
+    ``place`` is the attack's among all."""
+    kind = attacks[attack].kind
+    setting = dict(next(each for each in SETTINGS.values() if kind in each["kinds"]))
+    first = setting.pop("trains")
+    chosen = first if trains else {"kind": attack}
+    del setting["kinds"]
+    if "defences" in setting:
+        chosen = chosen | {"knowledge": ["unaware"]}
+    if "subset" in setting["data"]:
+        setting["data"] = setting["data"] | {"subset": {"pool": 600 + 2 * place, "share": 0.5}}
+    return yaml.safe_dump(
+        {"name": attack, "seeds": [0], "chunk": 250, "budgets": [BUDGET], "attacks": {attack: chosen}}
+        | setting
+    )
+
+
+def cost(embedded: EmbeddedRange, attack: str, place: int) -> tuple[int, float, float]:
+    """Samples, processor seconds and seconds of that attack."""
+    attacker = embedded.first.party("attacker-1").pid
+    assert attacker is not None
+    carried_out(embedded, scenario(attack, place, trains=True))
+    before = cpu_seconds(attacker)
+    trials, seconds = carried_out(embedded, scenario(attack, place))
+    return sum(each["spent"] for each in trials), cpu_seconds(attacker) - before, seconds
+
+
+def main() -> None:
+    """Print a table in Markdown, a row for each attack."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    every = [name for name in attacks if name not in CONTROLS]
+    parser.add_argument("attacks", nargs="*", choices=[[], *every], default=every, metavar="ATTACK")
+    chosen = parser.parse_args().attacks
+    with machine("torch"), embedded_range(workers=1) as embedded:
+        print("| attack | samples | CPU seconds | seconds |\n|---|---|---|---|")
+        for name in chosen:
+            samples, processor, seconds = cost(embedded, name, every.index(name))
+            print(f"| `{name}` | {samples:,} | {processor:.1f} | {seconds:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
