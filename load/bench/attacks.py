@@ -118,8 +118,10 @@ def main() -> None:
     """Print a table in Markdown, a row for each attack."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     every = [name for name in attacks if name not in CONTROLS]
-    parser.add_argument("attacks", nargs="*", choices=[[], *every], default=every, metavar="ATTACK")
-    chosen = parser.parse_args().attacks
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="by default every one")
+    chosen = parser.parse_args().attacks or every
+    if unknown := set(chosen) - set(every):
+        parser.error(f"no such attack: {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     with machine("torch"), embedded_range(workers=1) as embedded:
         print("| attack | samples | CPU seconds | seconds |\n|---|---|---|---|")
         for name in chosen:

@@ -61,7 +61,7 @@ def scenario(name: str, auxiliary: int) -> str:
     )
 
 
-def carried_out(embedded: EmbeddedRange, document: str) -> tuple[int, float]:
+def carried_out(embedded: EmbeddedRange, document: str) -> tuple[list[dict[str, Any]], float]:
     """Carry out a run; returns its trials, and its seconds from the order to its end."""
     runs = f"{embedded.first.controller}/v1/runs"
     began = time.monotonic()
@@ -76,7 +76,8 @@ def carried_out(embedded: EmbeddedRange, document: str) -> tuple[int, float]:
     seconds = time.monotonic() - began
     if view["state"] != "done":
         raise SystemExit(f"the run {view['state']}: {view['error']}")
-    return len(embedded.ask("GET", f"{runs}/{run}/results")["trials"]), seconds
+    trials: list[dict[str, Any]] = embedded.ask("GET", f"{runs}/{run}/results")["trials"]
+    return trials, seconds
 
 
 def an_hour(first: tuple[int, float], second: tuple[int, float]) -> dict[str, float]:
@@ -105,7 +106,7 @@ def main() -> None:
                 with embedded_range(workers) as embedded:
                     trials, first = carried_out(embedded, scenario("first", 300))
                     again, second = carried_out(embedded, scenario("second", 301))
-                figures[workers].append(an_hour((trials, first), (again, second)))
+                figures[workers].append(an_hour((len(trials), first), (len(again), second)))
     middle = {
         workers: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
         for workers, rounds in figures.items()
