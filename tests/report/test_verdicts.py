@@ -254,3 +254,18 @@ def test_where_nothing_is_certain_to_leak_no_defence_is_said_to_do_anything() ->
     ):
         trials = [trial(auc=undefended), trial(defence="argmax", auc=area(0.5, 2000, 1900))]
         assert sentences(find(run(trials=trials, models=[], ledger=[], scenario={})))[-1] == said
+
+
+def test_what_stops_one_leak_is_not_said_to_weaken_another() -> None:
+    """A label tells nothing of the gender, and as much as probabilities to whoever copies the model."""
+    trials = [trial(defence=name, auc=area(value)) for name, value in (("none", 0.75), ("argmax", 0.505))]
+    for defence, fidelity in (("none", 0.96), ("argmax", 0.955)):
+        copied = trial(defence=defence, attack="copy", fidelity=beyond(fidelity, 0.01), fidelity_majority=0.5)
+        trials.append(copied.model_copy(update={"kind": "extraction", "sensitive": "the model's decisions"}))
+    findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
+    assert [each for each in sentences(findings) if "argmax" in each] == [
+        "On the one provider that leaks without a defence (by AUC), argmax stops the leak (at most 0.023 "
+        "beyond chance).",
+        "On the one provider that leaks without a defence (by fidelity), argmax hardly changes the leak (the "
+        "attack keeps 98.9 % of its lead over chance).",
+    ]

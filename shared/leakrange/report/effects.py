@@ -143,7 +143,9 @@ def _changes(findings: Findings) -> str:
     who = "the one provider that leaks" if leaks == 1 else f"the {leaks} providers that leak"
     if providers < leaks:  # one may hide several attributes
         who = f"the {leaks} leaks of {count(providers, 'provider')}"
-    return f"On {who} without a defence, " + "; ".join(parts) + "."
+    several = len({subject.leakage for subject, _ in findings.tried}) > 1
+    by = f" (by {leaking[0].metric.title})" if several else ""
+    return f"On {who} without a defence{by}, " + "; ".join(parts) + "."
 
 
 def _nothing_to_stop(findings: Findings) -> str:

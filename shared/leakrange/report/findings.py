@@ -238,14 +238,12 @@ class Findings:
         return over_seeds(pairs) if pairs else None
 
     def scales(self) -> list[Findings]:
-        """Copies of these findings, each with the subjects whose figures have a common scale: all whose
-        metric has a best value, and those of each other metric."""
+        """Copies of these findings, each with the subjects that are judged by one metric: what stops one leak
+        may leave the other as it is."""
         groups: dict[str, list[Subject]] = {}
         for subject in self.subjects:
-            metric = subject.metric
-            if metric.role == "suspicion":
-                continue
-            groups.setdefault(metric.name if metric.best is None else "", []).append(subject)
+            if subject.metric.role != "suspicion":
+                groups.setdefault(subject.leakage, []).append(subject)
         return [replace(self, subjects=subjects) for subjects in groups.values()]
 
     def leaking(self) -> list[Subject]:
