@@ -3,8 +3,8 @@
 Each attack is run by itself in an embedded range, with every parameter at its default, on a small model that
 it applies to: on the demo's digits where it can be. The model is trained beforehand. What is counted is the
 processor time of the attacker's processes, and of the trainings that it orders, shadow models included. Each
-attack on members has a pool of its own size, so that none finds the shadow models of another. Samples are
-those that the attack had answered, or saw uploaded.
+attack on members, or on a training set's share, has a set of its own size, so that none finds the shadow
+models of another. Samples are those that the attack had answered, or saw uploaded.
 """
 
 from __future__ import annotations
@@ -96,8 +96,10 @@ def scenario(attack: str, place: int, *, trains: bool = False) -> str:
     del setting["kinds"]
     if "defences" in setting:
         chosen = chosen | {"knowledge": ["unaware"]}
-    if "subset" in setting["data"]:
-        setting["data"] = setting["data"] | {"subset": {"pool": 600 + 2 * place, "share": 0.5}}
+    for part, count in (("subset", "pool"), ("composition", "samples")):
+        if part in setting["data"]:
+            larger = setting["data"][part] | {count: setting["data"][part][count] + 2 * place}
+            setting["data"] = setting["data"] | {part: larger}
     return yaml.safe_dump(
         {"name": attack, "seeds": [0], "chunk": 250, "budgets": [BUDGET], "attacks": {attack: chosen}}
         | setting

@@ -28,8 +28,9 @@ def test_each_attack_is_tried_once_at_its_defaults_on_a_model_that_was_trained_b
     assert [model.id for model in first.models] == [model.id for model in measured.models]
 
 
-def test_no_attack_on_members_finds_the_shadow_models_of_another() -> None:
-    plans = [expand(parse(scenario("lira", place))) for place in (3, 4)]
+@pytest.mark.parametrize(("attack", "models"), [("lira", 16), ("kl-test", 64)])
+def test_no_attack_finds_the_shadow_models_of_another(attack: str, models: int) -> None:
+    plans = [expand(parse(scenario(attack, place))) for place in (3, 4)]
     shadows = [{each.recipe.digest() for each in plan.shadows} for plan in plans]
-    assert [len(each) for each in shadows] == [16, 16]
+    assert [len(each) for each in shadows] == [models, models]
     assert not shadows[0] & shadows[1]
