@@ -1,10 +1,10 @@
 """What each attack costs at its defaults: ``python -m leakrange.load.bench.attacks [ATTACK ...]``.
 
 Each attack is run by itself in an embedded range, with every parameter at its default, on a small model that
-it applies to: on the demo's digits where it can be. The model is trained beforehand. What is counted is the
-processor time of the attacker's processes, and of the trainings that it orders, shadow models included. Each
-attack on members, or on a training set's share, has a set of its own size, so that none finds the shadow
-models of another. Samples are those that the attack had answered, or saw uploaded.
+it applies to: on the demo's digits where it can be. Models are trained beforehand, shadow models among them,
+since the attacks and seeds of a range share these; they have a row of their own. What is counted is the
+processor time of the attacker's processes and of the trainings that it orders. Samples are those that the
+attack had answered, or saw uploaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ digits: &digits
   providers:
     curious: {behaviour: curious, method: parameterized, target: parity, sensitive: slant, release: logits}
   clients: &phones {phones: {kind: edge, count: 4, samples: 320}}
-  trains: &trains {kind: audit, labelled: 20, test: 20, viciousness: {rounds: 1}}
+  trains: {kind: audit, labelled: 20, test: 20, viciousness: {rounds: 1}}
 soft:
   <<: *digits
   kinds: [student]
@@ -51,6 +51,7 @@ pool:
   kinds: [membership]
   data: {<<: *data, subset: {pool: 600, share: 0.5}}
   providers: {honest: {behaviour: honest, target: digit, release: logits}}
+  trains: {kind: base, mode: online}
 share:
   kinds: [distribution]
   data:
@@ -61,7 +62,7 @@ share:
   schedule: {epochs: 20, batch: 50, lr: 0.002, select: last}
   providers: {honest: {behaviour: honest, target: passes, release: softmax}}
   clients: *phones
-  trains: *trains
+  trains: {kind: share-classifier, auxiliary: 50}
 people:
   kinds: [people, people-attribute, template]
   data:
@@ -86,38 +87,33 @@ samples:
 costs little."""
 
 
-def scenario(attack: str, place: int, *, trains: bool = False) -> str:
-    """A scenario of that attack alone, at its defaults, or of the one for which its model is trained first.
-    ``place`` is the attack's among all."""
-    kind = attacks[attack].kind
-    setting = dict(next(each for each in SETTINGS.values() if kind in each["kinds"]))
-    first = setting.pop("trains")
-    chosen = first if trains else {"kind": attack}
-    del setting["kinds"]
-    if "defences" in setting:
+def scenario(setting: str, attack: str | None = None) -> str:
+    """A scenario of that attack alone, at its defaults, or of the one for which the setting's models are
+    trained."""
+    parts = dict(SETTINGS[setting])
+    del parts["kinds"]
+    first = parts.pop("trains")
+    chosen = {"kind": attack} if attack else first
+    if "defences" in parts:
         chosen = chosen | {"knowledge": ["unaware"]}
-    for part, count in (("subset", "pool"), ("composition", "samples")):
-        if part in setting["data"]:
-            larger = setting["data"][part] | {count: setting["data"][part][count] + 2 * place}
-            setting["data"] = setting["data"] | {part: larger}
     return yaml.safe_dump(
-        {"name": attack, "seeds": [0], "chunk": 250, "budgets": [BUDGET], "attacks": {attack: chosen}}
-        | setting
+        {"name": setting, "seeds": [0], "chunk": 250, "budgets": [BUDGET], "attacks": {"only": chosen}}
+        | parts
     )
 
 
-def cost(embedded: EmbeddedRange, attack: str, place: int) -> tuple[int, float, float]:
-    """Samples, processor seconds and seconds of that attack."""
+def row(embedded: EmbeddedRange, title: str, document: str) -> str:
+    """The samples, processor seconds and seconds of a run, as a row."""
     attacker = embedded.first.party("attacker-1").pid
     assert attacker is not None
-    carried_out(embedded, scenario(attack, place, trains=True))
     before = cpu_seconds(attacker)
-    trials, seconds = carried_out(embedded, scenario(attack, place))
-    return sum(each["spent"] for each in trials), cpu_seconds(attacker) - before, seconds
+    trials, seconds = carried_out(embedded, document)
+    samples = sum(each["spent"] or 0 for each in trials)
+    return f"| {title} | {samples:,} | {cpu_seconds(attacker) - before:.1f} | {seconds:.0f} |"
 
 
 def main() -> None:
-    """Print a table in Markdown, a row for each attack."""
+    """Print a table in Markdown: for each setting a row for its models, and one for each attack."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     every = [name for name in attacks if name not in CONTROLS]
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="by default every one")
@@ -126,9 +122,12 @@ def main() -> None:
         parser.error(f"no such attack: {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     with machine("torch"), embedded_range(workers=1) as embedded:
         print("| attack | samples | CPU seconds | seconds |\n|---|---|---|---|")
-        for name in chosen:
-            samples, processor, seconds = cost(embedded, name, every.index(name))
-            print(f"| `{name}` | {samples:,} | {processor:.1f} | {seconds:.0f} |", flush=True)
+        for setting, parts in SETTINGS.items():
+            here = [name for name in chosen if attacks[name].kind in parts["kinds"]]
+            if here:
+                print(row(embedded, f"*{setting}: models*", scenario(setting)), flush=True)
+            for name in here:
+                print(row(embedded, f"`{name}`", scenario(setting, name)), flush=True)
 
 
 if __name__ == "__main__":
