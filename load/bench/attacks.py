@@ -104,12 +104,11 @@ def scenario(setting: str, attack: str | None = None) -> str:
 
 def row(embedded: EmbeddedRange, title: str, document: str) -> str:
     """The samples, processor seconds and seconds of a run, as a row."""
-    attacker = embedded.first.party("attacker-1").pid
-    assert attacker is not None
-    before = cpu_seconds(attacker)
+    fleet = [embedded.first.party(name).pid or 0 for name in ("attacker-1", "trainer")]
+    before = sum(map(cpu_seconds, fleet))
     trials, seconds = carried_out(embedded, document)
     samples = sum(each["spent"] or 0 for each in trials)
-    return f"| {title} | {samples:,} | {cpu_seconds(attacker) - before:.1f} | {seconds:.0f} |"
+    return f"| {title} | {samples:,} | {sum(map(cpu_seconds, fleet)) - before:.1f} | {seconds:.0f} |"
 
 
 def main() -> None:

@@ -269,3 +269,17 @@ def test_what_stops_one_leak_is_not_said_to_weaken_another() -> None:
         "On the one provider that leaks without a defence (by fidelity), argmax hardly changes the leak (the "
         "attack keeps 98.9 % of its lead over chance).",
     ]
+
+
+def test_what_a_defence_leaves_is_measured_from_the_control() -> None:
+    """An AUC of 0.62 is far beyond chance, and no further than what the true label tells."""
+    trials = [trial(auc=area(0.75), beyond_imputation=beyond(0.15, 0.02))]
+    trials += [
+        trial(defence=name, auc=area(value), beyond_imputation=beyond(more, 0.03))
+        for name, value, more in (("argmax", 0.62, 0.02), ("noise", 0.69, 0.09))
+    ]
+    findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
+    assert sentences(findings)[-1] == (
+        "On the one provider that leaks without a defence, argmax stops the leak (at most 0.050 beyond its "
+        "control); noise weakens it (the attack keeps 60.0 % of its lead over its control)."
+    )

@@ -10,6 +10,7 @@ from leakrange.metrics.numbers import count, difference, joined, share, titled
 from leakrange.metrics.verdict import LeakVerdict
 from leakrange.report.findings import Findings, Subject, gap, leaked, utility_metric
 from leakrange.report.open_scale import companions, no_more_than_a_label
+from leakrange.scenario.gains import control_of
 from leakrange.scenario.results import Summary
 
 __all__ = ["HARDLY", "Effect", "cost", "defence_sentences", "effects", "left", "remainder"]
@@ -171,7 +172,7 @@ def _size(effect: Effect, leaking: int) -> str:
     if not left(effect):
         metric = Subject.of(effect.most[1]).metric
         if effect.kind == "stops" and effect.worst is not None:
-            text = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond chance"
+            text = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond {_zero(effect)}"
         elif not effect.leaks:
             text += ", which may be luck"
     partly = f", measured on {effect.subjects} of {leaking}" if effect.subjects < leaking else ""
@@ -183,7 +184,12 @@ def remainder(effect: Effect) -> str:
     or as `left` says."""
     low, high = (share(value) for value in effect.kept)
     kept = low if low == high else f"{low} to {high}"
-    return left(effect) or f"the attack keeps {kept} % of its lead over chance"
+    return left(effect) or f"the attack keeps {kept} % of its lead over {_zero(effect)}"
+
+
+def _zero(effect: Effect) -> str:
+    """What leads are measured from: see `leakrange.scenario.gains.reached`."""
+    return "chance" if control_of(effect.most) is None else "its control"
 
 
 def left(effect: Effect) -> str:
