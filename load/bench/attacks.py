@@ -103,10 +103,13 @@ def scenario(setting: str, attack: str | None = None) -> str:
 
 
 def row(embedded: EmbeddedRange, title: str, document: str) -> str:
-    """The samples, processor seconds and seconds of a run, as a row."""
+    """The samples, processor seconds and seconds of a run, as a row; or why it failed."""
     fleet = [embedded.first.party(name).pid or 0 for name in ("attacker-1", "trainer")]
     before = sum(map(cpu_seconds, fleet))
-    trials, seconds = carried_out(embedded, document)
+    try:
+        trials, seconds = carried_out(embedded, document)
+    except SystemExit as failed:
+        return f"| {title} | – | – | {failed} |"
     samples = sum(each["spent"] or 0 for each in trials)
     return f"| {title} | {samples:,} | {sum(map(cpu_seconds, fleet)) - before:.1f} | {seconds:.0f} |"
 
