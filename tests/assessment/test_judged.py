@@ -161,7 +161,11 @@ def test_an_imbalanced_attribute_leaks_by_its_auc_alone() -> None:
         update={"metrics": {**one.metrics, "imputation_auc": Estimate(value=0.72),
                             "beyond_imputation": beyond(0.01, 0.05)}}
     )  # fmt: skip
-    assert judged(guessed, asked=asked, sides=(60, 540)).conclusion == "passes"
+    assert judged(guessed, asked=asked, sides=(400, 540)).conclusion == "passes"
+    few = judged(guessed, asked=asked, sides=(60, 540))
+    assert few.conclusion == "cannot tell"
+    assert "60 records of one side and 540 of the other are too few" in few.headline
+    assert few.findings[0].needed.startswith("about ")
 
 
 def test_thresholds_decide_what_is_a_leak() -> None:

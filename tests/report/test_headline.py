@@ -151,6 +151,19 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
         "A stronger attack may exist: nothing here says that none does.",
         {"a/none": "A"},
     ),
+    "what one gives away, another does not": (
+        results([("a", "none", 0.9)]).model_copy(
+            update={
+                "trials": [
+                    *results([("a", "none", 0.9), ("b", "none", 0.5)]).trials,
+                    *results([("b", "none", 0.8)], sensitive="age").trials,
+                ]
+            }
+        ),
+        "Both providers give away something: “beard” and “age”; no defence was tried.",
+        "Try defences on these answers: list them under “defences”.",
+        {"a/none": "E", "b/none": "E"},
+    ),
     "nothing leaks": (
         results([("a", "none", 0.51), ("b", "none", 0.50)]),
         "No attack that was made learns “beard” from either provider: a lead of more than 0.028 is excluded.",

@@ -68,8 +68,9 @@ async def table(
 
 @router.get("/runs/{run}/sentences")
 async def sentences(run: Identity, service: ViewsOf) -> list[str]:
-    """What was found in a few sentences, for the page of a run that is over."""
-    return (await service.contents(run)).contents.sentences
+    """What was found in one sentence, and what to do, for the page of a run."""
+    first = (await service.contents(run)).contents.headline
+    return [text for text in (first.sentence, first.recommendation) if text]
 
 
 def _fragment(request: Request, visitor: Visitor, values: dict[str, Any]) -> str:

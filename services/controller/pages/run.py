@@ -60,8 +60,8 @@ async def page(
 async def found(
     request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live, reading: ReadingOf
 ) -> Response:
-    """What the run found so far, in the sentences of its report, and what can be done with it: a part of the
-    page, which its script reads anew while the run goes on. Without sentences until a trial has a result."""
+    """What the run found so far, in the first sentence of its report, and what can be done with it: a part of
+    the page, which its script reads anew while the run goes on. Without one until a trial has a result."""
     answer = await reading.sentences(run, visitor) if seen.trials.done else []
     values: dict[str, Any] = {"run": seen, "answer": answer, "final": FINAL, "state": None}
     with suppress(Conflict):  # of another version: it has no picture

@@ -65,7 +65,7 @@ class ReadingProcess:
         return await got.read()
 
     async def sentences(self, run: str, visitor: Visitor) -> list[str]:
-        """The first sentences of the report of a run. Raises as `answer` does."""
+        """The first sentence of the report of a run, and the recommendation. Raises as `answer` does."""
         sentences: list[str] = orjson.loads(await self.read(f"/runs/{run}/sentences", visitor))
         return sentences
 

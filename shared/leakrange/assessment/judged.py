@@ -129,6 +129,13 @@ class _Judge:
         elif conclusion == "passes" and lost:
             conclusion, why = "cannot tell", f"{joined(lost)} came to no end at the largest budget"
             needed = "a run in which every attack ends: the limits of this document say what stopped them"
+        elif conclusion == "passes" and (power := self.powers.get(name)) and not power.enough:
+            conclusion = "cannot tell"
+            why = (
+                f"{power.cases:,} records of one side and {power.others:,} of the other are too few: a leak"
+                " would often not be seen among so many"
+            )
+            needed = f"about {power.needed:,} records of either side"
         elif conclusion == "cannot tell":
             why, needed = self._unclear(subject, row, verdict)
         metric, spread = subject.metric, self.findings.spread(row, subject.metric)

@@ -113,7 +113,9 @@ def _any(subjects: Sequence[Subject]) -> str:
 def _leaks(leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     """Who gives away what: "Two of six providers give away the beard"."""
     names, of = _providers(leaking), _providers(everyone)
-    things = _things(leaking)
+    things, pairs = _things(leaking), {(each.provider, hidden_in_words(each)) for each in leaking}
+    if len(pairs) < len(names) * len({thing for _, thing in pairs}):  # not each of them gives away all
+        things = f"something: {things}"
     if len(names) == 1:
         of_several = f"One of {_number(len(of))} providers, “{names[0]}”,"
         who = f"The provider “{names[0]}”" if len(of) == 1 else of_several
