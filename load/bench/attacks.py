@@ -75,6 +75,15 @@ people:
   providers:
     verification: {target: identity, service: verification, sensitive: facial-hair}
   trains: {kind: class-based, known: 20}
+drawings:
+  kinds: [inversion]
+  data: {name: synthfaces, size: 32, count: 4000, auxiliary: 0.4}
+  net: {name: strided-conv}
+  schedule: {epochs: 10, batch: 50, lr: 0.002}
+  providers: {recogniser: {behaviour: honest, target: identity, release: softmax}}
+  clients: *phones
+  trains: {kind: inversion, people: 2, public: {name: synthfaces, seed: 1000, count: 4000}}
+  gives: {public: {name: synthfaces, seed: 1000, count: 4000}}
 samples:
   <<: *digits
   kinds: [probing, substitutes]
@@ -84,7 +93,7 @@ samples:
   trains: {kind: attribute-nets, auxiliary: 20, epochs: 1}
 """)
 """Parts of scenarios for attacks of these ``kinds``. The model is trained for ``trains``, an attack that
-costs little."""
+costs little; ``gives`` are parameters that have no default."""
 
 
 def scenario(setting: str, attack: str | None = None) -> str:
@@ -92,8 +101,8 @@ def scenario(setting: str, attack: str | None = None) -> str:
     trained."""
     parts = dict(SETTINGS[setting])
     del parts["kinds"]
-    first = parts.pop("trains")
-    chosen = {"kind": attack} if attack else first
+    first, given = parts.pop("trains"), parts.pop("gives", {})
+    chosen = {"kind": attack} | given if attack else first
     if "defences" in parts:
         chosen = chosen | {"knowledge": ["unaware"]}
     return yaml.safe_dump(
