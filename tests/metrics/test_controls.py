@@ -160,6 +160,17 @@ def test_each_fold_of_a_control_is_ranked_by_itself() -> None:
     assert auc(scores, truth == 1) < 0.5
 
 
+def test_a_control_whose_fold_lacks_a_side_is_not_known_and_nothing_exceeds_it() -> None:
+    truth = np.tile([0, 1], 30)
+    fold = np.where((np.arange(60) < 8) & (truth == 0), 0, 1)  # one fold of others alone
+    found = BesideBlind(Ranking(truth * 1.0, truth), Ranking(truth * 1.0, truth, None, fold))
+    assert control_area(found) == 0.5
+    beyond = excess(found)
+    assert beyond is not None
+    assert beyond.value == 0.5
+    assert beyond.low == pytest.approx(0.0, abs=0.02)  # an attack that knows all is not said to exceed it
+
+
 def test_victims_of_one_class_have_neither_figure() -> None:
     alike = Ranking(np.arange(5.0), np.ones(5, dtype=int))
     assert measured(BesideImputation(alike, alike)) == {}

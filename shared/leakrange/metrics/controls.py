@@ -78,27 +78,33 @@ def excess(controlled: Controlled) -> Estimate | None:
     return Estimate.within(value, (max(float(low), -1.0), min(float(high), 1.0)))
 
 
+UNKNOWN = (0.0, 1.0)
+"""The interval of an AUC of which nothing is known."""
+
+
 def _areas(controlled: Controlled) -> tuple[_Area, _Area] | None:
     attack, control = _area(controlled.attack), _area(controlled.control)
     if attack is None or control is None:
         return None
-    if control.value <= 0.5:
+    if control.value <= 0.5 and (control.low, control.high) != UNKNOWN:
         control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.offsets)))
     return attack, control
 
 
 def _area(ranking: Ranking) -> _Area | None:
     """The AUC as `leakrange.metrics.trial.auc` gives it: of several classes the mean, to which a class adds
-    one half where a fold has no samples of it. None where all samples are of one class."""
+    one half where a fold has no samples of it; of a single class nothing is then known, and the interval is
+    everything. None where all samples are of one class."""
     scores = ranking.scores if ranking.scores.ndim == 2 else np.stack([-ranking.scores, ranking.scores], 1)
     decided = one_against_rest(scores, ranking.truth.astype(int))
     if not decided:
         return None
     fold = np.zeros(len(scores), dtype=int) if ranking.fold is None else ranking.fold
-    values, offsets = [], np.zeros(len(scores))
+    values, offsets, lacking = [], np.zeros(len(scores)), False
     for ranks, positive in decided:
         if any(positive[fold == each].all() or not positive[fold == each].any() for each in np.unique(fold)):
             values.append(0.5)
+            lacking = True
             continue
         values.append(area_in_folds(ranks, positive, ranking.fold))
         each = placements_apart(ranks, positive, fold)
@@ -107,10 +113,10 @@ def _area(ranking: Ranking) -> _Area | None:
         offsets += each / len(decided)
     value = float(np.mean(values))
     if len(decided) == 1:
-        interval = area_interval(value, *decided[0], ranking.group, ranking.fold)
+        interval = UNKNOWN if lacking else area_interval(value, *decided[0], ranking.group, ranking.fold)
     else:
         count = effective_count_of_mean(scores, ranking.truth.astype(int), ranking.group)
-        interval = auc_interval(value, count, count) if count else (0.0, 1.0)
+        interval = auc_interval(value, count, count) if count else UNKNOWN
     return _Area(value, *interval, offsets)
 
 
