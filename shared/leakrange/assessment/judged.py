@@ -103,7 +103,8 @@ class _Judge:
         self.powers = {each.about: each for each in plan.power}
 
     def about(self, name: str, question: Question) -> Finding:
-        """The finding about one hidden thing. It passes only where every attack in scope was made."""
+        """The finding about one hidden thing. It passes only where every attack in scope was made, among
+        enough records."""
         subject = next((each for each in self.findings.subjects if each.sensitive == name), None)
         row = None if subject is None else self.findings.open(subject)
         if subject is None or row is None:
@@ -112,9 +113,6 @@ class _Judge:
         assert verdict is not None  # it has a row
         blind = self._blind(row, self.powers.get(name)) if question == "membership" else None
         at_rate = self._members_found(subject) if question == "membership" else None
-        unmade = [each for each in self.plan.unmade if each.question == question]
-        ended = {each.attack for each in self.findings.tried[subject, row.defence]}
-        lost = sorted({each.attack for each in self._asked(subject, row)} - ended)
         conclusion = CONCLUSIONS[verdict.word]
         why, needed, by_rate = "", "", False
         if blind is not None:
@@ -122,20 +120,8 @@ class _Judge:
             needed = "members and others that were drawn at random from the same records"
         elif at_rate is not None and conclusion != "leaks":
             conclusion, row, by_rate = "leaks", at_rate, True
-        elif conclusion == "passes" and unmade:
-            conclusion = "cannot tell"
-            why = f"{joined([each.attack for each in unmade])} could not be made ({unmade[0].why})"
-            needed = "a larger budget (--budget), or more records"
-        elif conclusion == "passes" and lost:
-            conclusion, why = "cannot tell", f"{joined(lost)} came to no end at the largest budget"
-            needed = "a run in which every attack ends: the limits of this document say what stopped them"
-        elif conclusion == "passes" and (power := self.powers.get(name)) and not power.enough:
-            conclusion = "cannot tell"
-            why = (
-                f"{power.cases:,} records of one side and {power.others:,} of the other are too few: a leak"
-                " would often not be seen among so many"
-            )
-            needed = f"about {power.needed:,} records of either side"
+        elif conclusion == "passes" and (reason := self._untested(subject, row, question)) is not None:
+            conclusion, (why, needed) = "cannot tell", reason
         elif conclusion == "cannot tell":
             why, needed = self._unclear(subject, row, verdict)
         metric, spread = subject.metric, self.findings.spread(row, subject.metric)
@@ -164,6 +150,27 @@ class _Judge:
             z=None if known is None else known.z(lead),
             among="" if known is None else known.among(lead),
         )
+
+    def _untested(self, subject: Subject, row: Summary, question: Question) -> tuple[str, str] | None:
+        """Why nothing passes although no attack found anything, and what it takes; None where it may."""
+        unmade = [each for each in self.plan.unmade if each.question == question]
+        ended = {each.attack for each in self.findings.tried[subject, row.defence]}
+        lost = sorted({each.attack for each in self._asked(subject, row)} - ended)
+        power = self.powers.get(subject.sensitive)
+        if unmade:
+            names = joined([each.attack for each in unmade])
+            return (
+                f"{names} could not be made ({unmade[0].why})",
+                "a larger budget (--budget), or more records",
+            )
+        if lost:
+            why = f"{joined(lost)} came to no end at the largest budget"
+            return why, "a run in which every attack ends: the limits of this document say what stopped them"
+        if power is None or power.enough:
+            return None
+        sides = f"{power.cases:,} records of one side and {power.others:,} of the other"
+        why = f"{sides} are too few: a leak would often not be seen among so many"
+        return why, f"about {power.needed:,} records of either side"
 
     def _asked(self, subject: Subject, row: Summary) -> list[TrialResult]:
         """The trials of attacks on the subject that were to be judged, whether they ended or not."""

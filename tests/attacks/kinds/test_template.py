@@ -11,7 +11,7 @@ from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import ReleaseStore
-from leakrange.attacks.kinds.template import Compared
+from leakrange.attacks.kinds.template import ComparedFaces
 from leakrange.attacks.people.questions import compared
 from leakrange.data import load
 from leakrange.data.spans import span_of
@@ -80,7 +80,7 @@ def found(
     if answers == "random":
         distances = np.random.default_rng(1).permutation(distances)
     put_array(store, f"{digest(answers)}.npy", distances[:, np.newaxis].astype(np.float32))
-    given = Compared.model_validate(
+    given = ComparedFaces.model_validate(
         {
             "data": DATA,
             "service": ServiceSpec(kind="verification", normalised=normalised),
@@ -114,7 +114,7 @@ def judged(arrays: dict[str, np.ndarray]) -> dict[str, float]:
         found=arrays,
     )
     verdict = judged_by(kinds["template"](), ready)
-    assert isinstance(ready.evidence, Compared)
+    assert isinstance(ready.evidence, ComparedFaces)
     assert ready.evidence.embeddings["photographs"] == "copy on photographs"
     assert verdict.spent == TARGETS * REFERENCES
     assert set(verdict.views) == {"roc"}

@@ -88,7 +88,7 @@ def learnt_generator(
         encoder = nets[ENCODER.name].build(spec, 2 * chosen.point, ENCODER.width)
         decoder = _decoder(spec, chosen.point)
 
-        class Autoencoder(torch.nn.Module):
+        class PictureCoder(torch.nn.Module):
             """Draws pictures anew; the second output is how many nats their points tell of each."""
 
             def __init__(self) -> None:
@@ -108,7 +108,7 @@ def learnt_generator(
 
         taken = torch.from_numpy(np.array(samples))
         trainer = Trainer(
-            FittedNet(Autoencoder(), loss, schedule),
+            FittedNet(PictureCoder(), loss, schedule),
             Lessons(taken, to_pixels(taken)),
             batch=min(BATCH, len(samples)),
             prepare=lambda inputs: to_input(inputs, spec),

@@ -30,7 +30,7 @@ from leakrange.strict import Strict
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Compared", "TemplateKind"]
+__all__ = ["ComparedFaces", "TemplateKind"]
 
 PERSON = "enrolled person"
 """The name of what such attacks infer."""
@@ -38,7 +38,7 @@ SHOWN = ("public", "pool", "photographs")
 """Whose embeddings the attacker's net gives: the references, the hidden pictures to judge by, the gallery."""
 
 
-class Compared(Strict):
+class ComparedFaces(Strict):
     """The distances of each of the first ``targets`` pictures of the pool to each of the first ``references``
     of the public, as a ``service`` answered; and the attacker's embeddings by the parts of `SHOWN`:
     identities of stored releases. Those of the pool only judge, and no attack sees them."""
@@ -60,7 +60,7 @@ class TemplateKind(Kind):
     name: ClassVar[str] = "template"
     leakage: ClassVar[str] = "auc"
     asks: ClassVar[Asks | None] = None
-    Evidence: ClassVar[type[BaseModel]] = Compared
+    Evidence: ClassVar[type[BaseModel]] = ComparedFaces
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The people of the crowd, one picture of each."""
@@ -111,7 +111,7 @@ class TemplateKind(Kind):
     def infer(
         self,
         attack: Any,
-        evidence: Compared,
+        evidence: ComparedFaces,
         job: FitJob,  # noqa: ARG002
         releases: ReleaseStore,
     ) -> dict[str, NDArray[Any]]:
@@ -146,7 +146,7 @@ class TemplateKind(Kind):
         """The attack, on all distances."""
         assert trial.model.service is not None  # else it has no target
         shown = {span.split: trial.shown(span)[0].releases for span in trial.needs.shows}
-        compared = Compared(
+        compared = ComparedFaces(
             data=trial.model.recipe.data,
             service=trial.model.service,
             answers=trial.answered("answers"),
