@@ -141,7 +141,9 @@ def test_load_users_ask_it_and_honest_ones_bring_samples(
     users = {"users": {"honest": 1, "attribute": 2}, "shape": {"kind": "soak", "seconds": 3}}
     with serving(server) as url:
         step = {"post": url, "json": {"rows": "${samples}"}, "read": {"each": "$[*]", "values": "$"}}
-        asked = text({"steps": [step]}, name="loaded", seeds=[0], defences={"none": []}, load=users, chunk=25)
+        # Slow enough that a visitor comes before the attackers are done.
+        slow = {"steps": [step], "limits": {"rate": "40/s"}}
+        asked = text(slow, name="loaded", seeds=[0], defences={"none": []}, load=users, chunk=25)
         path.write_text(asked)
         done = embedded_range("load", str(path))
         assert done.returncode == 0, done.stderr

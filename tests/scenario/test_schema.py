@@ -33,7 +33,7 @@ def validator() -> Draft202012Validator:
 
 def core(text: str) -> Any:
     """As an editor reads it (YAML 1.2: 1e-3 is a number)."""
-    return yaml.safe_load(re.sub(r"\b(\d+)e-(\d+)\b", r"\1.0e-\2", text))
+    return yaml.safe_load(re.sub(r"(?<![\d.])(\d+)e-(\d+)\b", r"\1.0e-\2", text))
 
 
 def test_there_are_ready_scenarios() -> None:

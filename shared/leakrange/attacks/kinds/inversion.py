@@ -85,15 +85,10 @@ class InversionKind(Kind):
         parameters = cell.target.parameters
         public = _public(parameters, cell.provider.data)
         available = cell.available("train", public)
-        if (
-            queries is None
-            or available is None
-            or queries < FEWEST * parameters.people
-            or cell.changes_devices
-        ):
+        if queries is None or queries < FEWEST * parameters.people or cell.changes_devices:
             return None
         order = WalkOrder(
-            span=Span(data=public, split="train", start=0, stop=min(available, MOST_POOL)),
+            span=Span(data=public, split="train", start=0, stop=min(available or MOST_POOL, MOST_POOL)),
             queries=queries,
             attack=cell.target.attack.name,
             parameters=parameters.model_dump(mode="json"),
