@@ -15,7 +15,7 @@ from leakrange.wire.runs import Count, RunView
 
 __all__ = ["watch"]
 
-ASK_EVERY, LINE_EVERY = 0.5, 10.0
+ASK_EVERY, LINE_EVERY = 0.5, 5.0
 
 
 def watch(place: Range, run: str) -> RunView:
@@ -85,7 +85,7 @@ class _Bars:
 
 
 class _Lines:
-    """The counts every ten seconds, for logs and pipes."""
+    """The counts every five seconds, for logs and pipes."""
 
     def __init__(self) -> None:
         self._noted_at = time.monotonic()
