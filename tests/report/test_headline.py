@@ -164,6 +164,27 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
         "Try defences on these answers: list them under “defences”.",
         {"a/none": "E", "b/none": "E"},
     ),
+    "one that leaks beside one of whom it cannot be told": (
+        results([("a", "none", 0.9), ("b", "none", area(0.56, FEW, FEW))]),
+        "One of two providers, “a”, gives away “beard”; no defence was tried. Of “b” it cannot be told.",
+        "Try defences on these answers: list them under “defences”.",
+        {"a/none": "E", "b/none": "?"},
+    ),
+    "what stops one leak makes another": (
+        results(
+            [("a", "none", 0.9), ("a", "noise", 0.5), ("b", "none", 0.5), ("b", "noise", 0.8)], defences=BLUR
+        ),
+        "One of two providers, “a”, gives away “beard”; the defence that was tried is not certain to stop"
+        " that.",
+        "Do not let these answers out as they are.",
+        {"a/none": "E", "a/noise": "A", "b/none": "A", "b/noise": "E"},
+    ),
+    "a defence with which users fare better, by chance": (
+        results([("a", "none", 0.9), ("a", "noise", 0.5)], defences=BLUR, honesty={"noise": 0.91}),
+        "The provider “a” gives away “beard”; “noise” stops that and costs no honesty in the mean.",
+        "Use “noise”.",
+        {"a/none": "E", "a/noise": "A"},
+    ),
     "nothing leaks": (
         results([("a", "none", 0.51), ("b", "none", 0.50)]),
         "No attack that was made learns “beard” from either provider: a lead of more than 0.028 is excluded.",

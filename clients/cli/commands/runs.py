@@ -197,12 +197,13 @@ def _end(views: RunViews, word: str, defence: str | None) -> None:
     grades = [
         row.grades[place]
         for table in views.glance
-        if (name := defence or next(iter(table.defences))) in table.defences
+        if (name := defence or table.defences[0]) in table.defences
         for row in table.rows
         if row.grades[place := table.defences.index(name)] or row.cells[place] is None
     ]
-    if not grades:
-        raise CliError(f"no defence {defence!r} was tried: nothing can be told", code=Exit.CANNOT_TELL)
+    if not any(grades):
+        under = f"under a defence {defence!r}" if defence else "under the first defence"
+        raise CliError(f"no attack was judged {under}: nothing can be told", code=Exit.CANNOT_TELL)
     if any(grade in ("C", "D", "E") for grade in grades):
         raise typer.Exit(Exit.FAILED)
     if word == CANNOT_TELL and (None in grades or "?" in grades):

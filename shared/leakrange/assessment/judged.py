@@ -24,6 +24,7 @@ from leakrange.assessment.known import KnownModels, nearest
 from leakrange.assessment.plan import null_error
 from leakrange.assessment.prices import price_lists, without_model
 from leakrange.assessment.question import EndpointQuestion
+from leakrange.attacks.kinds import kinds
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count, figure, interval, joined
 from leakrange.metrics.verdict import LEVEL, STEEP, Z95, Grade, LeakVerdict, Word, grade
@@ -381,7 +382,7 @@ def _recommendation(
 
 
 def _hidden(name: str) -> str:
-    return "who was in the training set" if name == MEMBERSHIP else f"“{name}”"
+    return kinds[MEMBERSHIP].hides if name == MEMBERSHIP else f"“{name}”"
 
 
 def _largest(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakrange.attacks.kinds import leakage_of
+from leakrange.attacks.kinds import kinds, leakage_of
 from leakrange.metrics.numbers import difference, joined, titled
 from leakrange.metrics.verdict import Grade, Word, grade
 from leakrange.report.effects import Effect, effects
 from leakrange.report.findings import Findings, Subject, gap, leaked
 from leakrange.scenario.gains import control_of
 
-__all__ = ["Headline", "grade_of", "headline", "hidden_in_words"]
+__all__ = ["Headline", "grade_of", "headline"]
 
-HIDDEN = {
-    "membership": "who was in the training set",
-    "sample": "what users’ samples look like",
-    "the model's decisions": "the model itself",
-    "enrolled person": "who is enrolled",
-    "substitutes": "whom substitutes stand for",
-}
-"""What is hidden, where it is no attribute."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HELPS = {
-    "constant": "the attacks learnt nothing: give them larger budgets, or try other kinds of attack.",
-    "no interval": "run it with more seeds.",
-    "seeds": "run it with more seeds, since these disagree.",
-    "wide": "run it with more users.",
-    "labels": "add an attack that is made for labels alone: label-votes, oslo or boundary.",
+    "constant": "give attackers larger budgets, or try other kinds of attack, since these learnt nothing",
+    "no interval": "run it with more seeds",
+    "seeds": "run it with more seeds, since these disagree",
+    "wide": "run it with more users",
+    "labels": "add an attack that is made for labels alone: label-votes, oslo or boundary",
 }
 """What would help where nothing can be told, by the reason."""
 
@@ -54,19 +46,21 @@ def headline(findings: Findings) -> Headline:
     if not verdicts:
         return Headline(None, _unmeasured(findings), "")
     words = {verdict.word for verdict in verdicts.values()}
+    unclear = [subject for subject, verdict in verdicts.items() if verdict.word == "unclear"]
     if "leaks" in words:
         leaking = [subject for subject, verdict in verdicts.items() if verdict.word == "leaks"]
         clause, recommendation, remains = _defended(findings, leaking)
-        return Headline("leaks", f"{_leaks(leaking, list(verdicts))}{clause}.{remains}", recommendation)
-    if "unclear" in words:
-        unclear = [subject for subject, verdict in verdicts.items() if verdict.word == "unclear"]
-        why = verdicts[unclear[0]].why
-        recommendation = f"To find out, {HELPS[why]}" if why else ""
-        return Headline("unclear", _untold(unclear, list(verdicts)), recommendation)
+        rest = _open(leaking, unclear)
+        sentence = f"{_leaks(findings, leaking, list(verdicts))}{clause}.{rest}{remains}"
+        return Headline("leaks", sentence, recommendation)
+    if unclear:
+        helps = dict.fromkeys(HELPS[why] for subject in unclear if (why := verdicts[subject].why))
+        recommendation = f"To find out, {joined(list(helps))}." if helps else ""
+        return Headline("unclear", _untold(findings, unclear, list(verdicts)), recommendation)
     most = max((verdict.most or 0.0) * subject.metric.scale for subject, verdict in verdicts.items())
     units = {subject.metric.unit for subject in verdicts}
     excluded = f": a lead of more than {difference(most, units.pop())} is excluded" if len(units) == 1 else ""
-    things, providers = _things(list(verdicts), "or"), _any(list(verdicts))
+    things, providers = _things(findings, list(verdicts), "or"), _any(list(verdicts))
     return Headline(
         "none",
         f"No attack that was made learns {things} from {providers}{excluded}."
@@ -84,13 +78,15 @@ def grade_of(findings: Findings, subject: Subject, defence: str) -> Grade | None
     return grade(verdict.word, findings.way(row), verdict.most)
 
 
-def hidden_in_words(subject: Subject) -> str:
+def _thing(findings: Findings, subject: Subject) -> str:
     """What is hidden, in plain words: an attribute in quotation marks."""
-    return HIDDEN.get(subject.sensitive, f"“{subject.sensitive}”")
+    row = findings.open(subject)
+    kind = None if row is None else kinds.get(row.kind)
+    return (kind.hides if kind else "") or f"“{subject.sensitive}”"
 
 
-def _things(subjects: Sequence[Subject], last: str = "and") -> str:
-    names = list(dict.fromkeys(map(hidden_in_words, subjects)))
+def _things(findings: Findings, subjects: Sequence[Subject], last: str = "and") -> str:
+    names = list(dict.fromkeys(_thing(findings, subject) for subject in subjects))
     shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} other things"]
     return joined(shown) if last == "and" else joined(shown).replace(" and ", f" {last} ")
 
@@ -110,10 +106,20 @@ def _any(subjects: Sequence[Subject]) -> str:
     return "either provider" if len(names) == 2 else f"any of {_number(len(names))} providers"
 
 
-def _leaks(leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
+def _open(leaking: Sequence[Subject], unclear: Sequence[Subject]) -> str:
+    """Of whom else it cannot be told: a provider that is left out would pass for one that does not leak."""
+    others = [name for name in _providers(unclear) if name not in _providers(leaking)]
+    if not others:
+        return ""
+    whom = f"“{others[0]}”" if len(others) == 1 else f"{_number(len(others))} others"
+    return f" Of {whom} it cannot be told."
+
+
+def _leaks(findings: Findings, leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     """Who gives away what: "Two of six providers give away the beard"."""
     names, of = _providers(leaking), _providers(everyone)
-    things, pairs = _things(leaking), {(each.provider, hidden_in_words(each)) for each in leaking}
+    things = _things(findings, leaking)
+    pairs = {(each.provider, _thing(findings, each)) for each in leaking}
     if len(pairs) < len(names) * len({thing for _, thing in pairs}):  # not each of them gives away all
         things = f"something: {things}"
     if len(names) == 1:
@@ -125,11 +131,11 @@ def _leaks(leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     return f"{_number(len(names)).capitalize()} of {_number(len(of))} providers give away {things}"
 
 
-def _untold(unclear: Sequence[Subject], everyone: Sequence[Subject]) -> str:
+def _untold(findings: Findings, unclear: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     rest = len(_providers(everyone)) - len(_providers(unclear))
     others = "the other" if rest == 1 else f"{_number(rest)} others"
     clear = f"; no leak was found at {others}" if rest else ""
-    return f"Whether {_any(unclear)} gives away {_things(unclear)} cannot be told{clear}."
+    return f"Whether {_any(unclear)} gives away {_things(findings, unclear)} cannot be told{clear}."
 
 
 def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str, str]:
@@ -137,16 +143,16 @@ def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str,
     tried = [name for name in findings.defences if name != findings.undefended]
     if not tried:
         return "; no defence was tried", "Try defences on these answers: list them under “defences”.", ""
-    by_name: dict[str, list[tuple[Effect, int]]] = {}
+    by_name: dict[str, list[Effect]] = {}
     for scale in findings.scales():
-        there = len(scale.leaking())
         for effect in effects(scale):
-            by_name.setdefault(effect.defence, []).append((effect, there))
-    every = len(leaking)
+            by_name.setdefault(effect.defence, []).append(effect)
     stopping = {
         name: parts
         for name, parts in by_name.items()
-        if all(each.kind == "stops" for each, _ in parts) and sum(each.subjects for each, _ in parts) == every
+        if all(each.kind == "stops" for each in parts)
+        and sum(each.subjects for each in parts) == len(leaking)
+        and not any(verdict.word == "leaks" for (_, at), verdict in findings.verdicts.items() if at == name)
     }
     if stopping:
         name = max(stopping, key=lambda each: _least_utility(stopping[each]))
@@ -158,7 +164,7 @@ def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str,
         return f"; “{name}” stops that{_costs(stopping[name])}", f"Use “{name}”.{doubt}", remains
     if not by_name:
         return "; what defences change is not known yet", "", ""
-    name = min(by_name, key=lambda each: max(effect.kept[1] for effect, _ in by_name[each]))
+    name = min(by_name, key=lambda each: max(effect.kept[1] for effect in by_name[each]))
     clause = "; the defence that was tried is not certain to stop that"
     if len(tried) > 1:
         clause = f"; none of {_number(len(tried))} defences is certain to stop that"
@@ -178,20 +184,24 @@ def _remains(findings: Findings, subjects: Sequence[Subject], defence: str) -> s
     return f" {claim[0].upper()}{claim[1:]} remains: {titled(metric, leaked(row))}."
 
 
-def _least_utility(parts: Sequence[tuple[Effect, int]]) -> float:
-    return min(-1.0 if effect.cost is None else effect.cost for effect, _ in parts)
+def _least_utility(parts: Sequence[Effect]) -> float:
+    return min(-1.0 if effect.cost is None else effect.cost for effect in parts)
 
 
-def _costs(parts: Sequence[tuple[Effect, int]]) -> str:
+def _costs(parts: Sequence[Effect]) -> str:
     """What the defence costs users, at its worst."""
-    known = [effect for effect, _ in parts if effect.cost is not None]
-    if not known:
-        return ", at a cost that was not measured"
-    worst = min(known, key=lambda each: each.cost or 0.0)
-    assert worst.cost is not None  # of those that are known
-    if worst.cost >= 0.0:
+    if any(effect.cost is None for effect in parts):
+        return ", at a cost that was not measured for all"
+    worst = min(parts, key=_cost)
+    if _cost(worst) == 0.0:
         return " and costs nothing"
-    return f" and costs {difference(worst.cost, 'share')} of {worst.utility}"
+    if _cost(worst) > 0.0:
+        return f" and costs no {worst.utility} in the mean"
+    return f" and costs {difference(_cost(worst), 'share')} of {worst.utility}"
+
+
+def _cost(effect: Effect) -> float:
+    return effect.cost or 0.0
 
 
 def _unmeasured(findings: Findings) -> str:

@@ -55,6 +55,7 @@ class ExtractionKind(Kind):
 
     name: ClassVar[str] = "extraction"
     leakage: ClassVar[str] = "fidelity"
+    hides: ClassVar[str] = "the model itself"
     Evidence: ClassVar[type[BaseModel]] = CopyEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

@@ -60,6 +60,7 @@ class InversionKind(Kind):
 
     name: ClassVar[str] = "inversion"
     leakage: ClassVar[str] = "auc"
+    hides: ClassVar[str] = "what its people look like"
     asks: ClassVar[Asks | None] = None
     Evidence: ClassVar[type[BaseModel]] = DrawnEvidence
 

@@ -66,6 +66,8 @@ class Kind(ABC):
     version: ClassVar[int] = 1
     leakage: ClassVar[str]
     """The name of the main leakage metric."""
+    hides: ClassVar[str] = ""
+    """What its attacks find out, in plain words, where that is no attribute."""
     on_device: ClassVar[bool] = False
     """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
     wants_values: ClassVar[bool] = False

@@ -135,6 +135,7 @@ class MembershipKind(Kind):
 
     name: ClassVar[str] = "membership"
     leakage: ClassVar[str] = "auc"
+    hides: ClassVar[str] = "who was in the training set"
     asks = "membership"
     wants_values: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Candidates

@@ -79,6 +79,7 @@ class PeopleKind(Kind):
 
     name: ClassVar[str] = "people"
     leakage: ClassVar[str] = "auc"
+    hides: ClassVar[str] = "who was in the training set"
     asks = "membership"
     Evidence: ClassVar[type[BaseModel]] = PeopleAsked
 

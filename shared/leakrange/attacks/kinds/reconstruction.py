@@ -55,6 +55,7 @@ class ReconstructionKind(Kind):
 
     name: ClassVar[str] = "reconstruction"
     leakage: ClassVar[str] = "psnr"
+    hides: ClassVar[str] = "what users’ samples look like"
     asks = "reconstruction"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Learned
@@ -141,6 +142,7 @@ class ReconstructionDecoderKind(SilentKind):
 
     name: ClassVar[str] = "reconstruction-decoder"
     leakage: ClassVar[str] = "psnr"
+    hides: ClassVar[str] = "what users’ samples look like"
     asks = None
     Evidence: ClassVar[type[BaseModel]] = Found
 

@@ -64,6 +64,7 @@ class SubstitutesKind(SilentKind):
 
     name: ClassVar[str] = "substitutes"
     leakage: ClassVar[str] = "auc"
+    hides: ClassVar[str] = "whom substitutes stand for"
     asks = "membership"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Observed

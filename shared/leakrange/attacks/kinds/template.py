@@ -59,6 +59,7 @@ class TemplateKind(Kind):
 
     name: ClassVar[str] = "template"
     leakage: ClassVar[str] = "auc"
+    hides: ClassVar[str] = "who is enrolled"
     asks: ClassVar[Asks | None] = None
     Evidence: ClassVar[type[BaseModel]] = ComparedFaces
 
