@@ -224,6 +224,18 @@ def test_the_price_list_says_which_quota_is_small_enough() -> None:
     )
     [prices] = judged(at(20, 0.5, 0.05), at(400, 0.49, 0.02), asked=asked).prices
     assert prices.quota == 400
+    assert prices.sentence == (
+        "Up to 400 samples the attack has no lead in the mean; one of 0.03 is left open."
+    )
+    dull = [at(20, 0.5, 0.05), at(100, 0.7, 0.05), at(400, 0.8, 0.04)]
+    dull[0] = dull[0].model_copy(update={"metrics": dull[0].metrics | {"constant": Estimate(value=1.0)}})
+    [prices] = judged(*dull, asked=asked).prices
+    assert prices.quota is None  # that it learnt nothing from 20 samples allows none
+    assert prices.sentence.endswith(
+        "A quota of 100 samples, the smallest from which the attack learnt anything, is already too much."
+    )
+    [prices] = judged(dull[0], asked=asked).prices
+    assert prices.sentence == "From 20 samples the attack learnt nothing of some model: no quota follows."
     [prices] = judged(members(0.81)).prices
     assert prices.sentence == (
         "The attack asks 1.1 samples for each record. A quota limits how many people are found, not how "

@@ -48,7 +48,9 @@ def _price_list(findings: Findings, subject: Subject, price: str, thresholds: Th
         == (strongest.attack, findings.undefended, strongest.knowledge)
         and row.count
     }
-    points, allowed = [], []
+    points: list[PricePoint] = []
+    allowed: list[bool | None] = []
+    most = None
     for samples, row in sorted(rows.items()):
         spread = findings.spread(row, subject.metric)
         low, high = (None, None) if spread is None else spread.within()
@@ -57,7 +59,10 @@ def _price_list(findings: Findings, subject: Subject, price: str, thresholds: Th
         verdict = judge([findings.reached(row)], little=thresholds.little, bound=thresholds.bound)
         # A provider serves one model: the quota has to hold for that of each seed.
         leads = [reached([trial]).strength for trial in findings.trials(row)]
-        allowed.append(verdict.word != "leaks" and max(leads) <= thresholds.bound)
+        within = verdict.word != "leaks" and max(leads) <= thresholds.bound
+        # No lead of an attack that learnt nothing, under some seed, is neither good nor bad.
+        allowed.append(None if within and findings.reached(row).constant else within)
+        most = verdict.most
     way = {samples: findings.way(row) for samples, row in rows.items()}
     enough = _enough(way)
     quota = _quota([point.samples for point in points], allowed)
@@ -70,7 +75,7 @@ def _price_list(findings: Findings, subject: Subject, price: str, thresholds: Th
         quota=quota,
         sentence=_each_record(points[0].samples, strongest)
         if strongest.kind == EACH_RECORD
-        else _sentence(enough, quota, [point.samples for point in points]),
+        else _sentence(enough, quota, [point.samples for point in points], allowed, most),
     )
 
 
@@ -100,22 +105,35 @@ def _enough(way: dict[int, float]) -> int | None:
     return least
 
 
-def _quota(samples: list[int], allowed: list[bool]) -> int | None:
-    """The greatest number up to which no number is beyond the threshold."""
+def _quota(samples: list[int], allowed: list[bool | None]) -> int | None:
+    """The greatest number up to which no number is beyond the threshold, and from which the attack learnt
+    something."""
     quota = None
     for number, good in zip(samples, allowed, strict=True):
-        if not good:
+        if good is False:
             break
-        quota = number
+        quota = number if good else quota
     return quota
 
 
-def _sentence(enough: int | None, quota: int | None, samples: list[int]) -> str:
+def _sentence(
+    enough: int | None,
+    quota: int | None,
+    samples: list[int],
+    allowed: list[bool | None],
+    most: float | None,
+) -> str:
+    """``most``: the lead that the figure of the most samples leaves open; None where nothing tells."""
+    if allowed[-1] is None:
+        return f"From {samples[-1]:,} samples the attack learnt nothing of some model: no quota follows."
     if enough is None:
-        return f"Up to {samples[-1]:,} samples the attack has no lead."
+        doubt = "how uncertain that is nothing tells" if most is None else f"one of {most:.2f} is left open"
+        return f"Up to {samples[-1]:,} samples the attack has no lead in the mean; {doubt}."
     first = f"With {enough:,} samples the attack has nine tenths of what it gets with {samples[-1]:,}."
     if quota is None:
-        return f"{first} A quota of {samples[0]:,} samples, the smallest that was tried, is already too much."
+        least = next(number for number, good in zip(samples, allowed, strict=True) if good is not None)
+        which = "that was tried" if least == samples[0] else "from which the attack learnt anything"
+        return f"{first} A quota of {least:,} samples, the smallest {which}, is already too much."
     if quota == samples[-1]:
         return (
             f"{first} No number of samples that was tried leads by more than the threshold, or surely leaks."
