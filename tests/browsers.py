@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pypdfium2
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
@@ -31,3 +32,15 @@ def chromium() -> Iterator[Browser]:
         found = playwright.chromium.launch(executable_path=_FOUND, args=arguments)
         yield found
         found.close()
+
+
+A4 = (595, 842)
+"""Points."""
+MARGIN = 12 / 25.4 * 72
+
+
+def rightmost(page: pypdfium2.PdfPage) -> float:
+    """Where the letters of a printed page end at the right, in points."""
+    text = page.get_textpage()
+    letters = [at for at in range(text.count_chars()) if text.get_text_range(at, 1).strip()]
+    return float(max(text.get_charbox(at)[2] for at in letters))

@@ -12,13 +12,10 @@ from leakrange.assessment.document import Assessment, ChosenAttack
 from leakrange.assessment.page import assessment_page
 from leakrange.report.printing import printed
 from tests.assessment.page_examples import CONTROLLED, LEAKS, PLAN, leaking
-from tests.browsers import needs_chromium
+from tests.browsers import A4, MARGIN, needs_chromium, rightmost
 
 pytestmark = needs_chromium
 LONG = "nobodywouldgivethisname" * 7
-A4 = (595, 842)
-"""Points."""
-MARGIN = 12 / 25.4 * 72
 
 
 def many() -> Assessment:
@@ -96,10 +93,7 @@ def test_nothing_is_so_wide_that_the_browser_prints_all_of_it_smaller(paper: pyp
 
 def test_nothing_is_cut_off_at_the_right_and_the_paper_is_white(paper: pypdfium2.PdfDocument) -> None:
     for page in paper:
-        text = page.get_textpage()
-        letters = [at for at in range(text.count_chars()) if text.get_text_range(at, 1).strip()]
-        right = max(text.get_charbox(at)[2] for at in letters)
-        assert right <= A4[0] - MARGIN + 1
+        assert rightmost(page) <= A4[0] - MARGIN + 1
         drawn = page.render(scale=0.5).to_pil().convert("RGB")
         assert (
             drawn.getpixel((3, 3)) == drawn.getpixel((drawn.width - 3, drawn.height // 2)) == (255, 255, 255)

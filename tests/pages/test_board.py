@@ -35,7 +35,9 @@ def address(own: tuple[ControllerSettings, str]) -> str:
 
 
 def drawn(tab: Page, anchor: str) -> None:
-    """Go to a section and wait until its charts are there."""
+    """Open a section and wait until its charts are there."""
+    if tab.locator(f"#{anchor}-fold").get_attribute("open") is None:
+        tab.locator(f"#{anchor}-fold > summary").click()
     tab.locator(f"#{anchor}").scroll_into_view_if_needed()
     expect(tab.locator(f"#{anchor} .drawing svg").first).to_be_visible()
 
@@ -46,6 +48,8 @@ def test_it_says_what_leaked_and_draws_charts_as_they_come_into_view(
 ) -> None:
     with opened(browser, address, width=width, scheme=scheme) as tab:
         expect(tab.get_by_role("heading", name="The answer")).to_be_visible()
+        expect(tab.locator(".headline")).to_contain_text("give away “loop”")
+        tab.get_by_role("link", name="In detail").click()
         expect(tab.locator(".answer p").nth(1)).to_contain_text("guesses “loop” right")
         assert tab.locator("#adaptivity .drawing svg").count() == 0
         drawn(tab, "plane")
@@ -107,6 +111,7 @@ def test_reconstructions_are_sorted_by_a_figure_with_their_originals(
     expected = sorted(range(len(figures)), key=lambda user: -figures[user])
     assert expected != sorted(expected)
     with opened(browser, board) as tab:
+        tab.locator("#reconstructions-fold > summary").click()
         figure = tab.locator("#reconstructions figure").first
         figure.get_by_label("Users in the order of").select_option(label="PSNR, none")
         users = "all => all.map(li => +li.dataset.user)"

@@ -130,12 +130,21 @@ def test_a_defence_that_stops_one_leak_or_hardly_changes_one_does_not_do_so_to_a
 
 def test_tiles_carry_the_same_figures(results: RunResults) -> None:
     found = {tile.label: tile for tile in tiles(find(results))}
-    assert found["Strongest defence"].figure == "argmax"
-    assert found["Weakest defence"].figure == "rounded"
+    assert found["Strongest defence of “loop” and “glasses”"].figure == "argmax"
+    assert found["Weakest defence of “loop” and “glasses”"].figure == "rounded"
     assert found["Trials finished"].figure == "240"
     assert "40,000" in found["Trials finished"].beside
-    assert found["Curious provider learns"].tone == "bad"
-    assert found["Honest outputs: no leak found"].tone == "good"
+    assert found["“digits-parameterized-raw” gives away “loop”"].tone == "bad"
+    assert found["No leak of “loop” was found at “digits-honest”"].tone == "good"
+
+
+def test_the_first_three_say_the_worst_leak_its_best_defence_and_how_much_was_tried() -> None:
+    labels = [tile.label for tile in tiles(find(run()))]
+    assert labels[:3] == [
+        "“digits-parameterized-raw” gives away “loop”",
+        "Strongest defence of “loop” and “glasses”",
+        "Trials finished",
+    ]
 
 
 def test_two_seeds_are_admitted_to_be_few(results: RunResults) -> None:
@@ -273,5 +282,5 @@ def test_a_remote_model_alone_is_compared_with_none_of_ours() -> None:
     assert "honest provider" not in " ".join([first, *others])
     assert ", at an honesty of 97." in first
     labels = [tile.label for tile in tiles(find(remote))]
-    assert labels[0] == "Remote provider leaks"
-    assert "While users get" in labels
+    assert labels[0] == "“digits-parameterized-raw” gives away “loop”"
+    assert "Users of “digits-parameterized-raw” get" in labels

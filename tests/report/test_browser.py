@@ -126,6 +126,7 @@ def test_reconstructions_are_shown_whole_and_by_their_pixels(
 def test_the_table_sorts_and_filters(browser: Browser, address: str) -> None:
     with opened(browser, address, 1280) as tab:
         column = "[...document.querySelectorAll('#all-results tbody tr')].map(r => +r.cells[6].dataset.order)"
+        tab.get_by_role("heading", name="All results").click()
         heading = tab.locator("#all-results thead th", has_text="curiosity").locator("button")
         heading.click()
         rising = tab.evaluate(column)

@@ -137,7 +137,7 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     cell = rows[0].cells[0]
     assert cell is not None
     assert "distance 20.0\u00a0% (60.0\u00a0points below chance (80.0\u00a0%))" in cell.full
-    [tile] = [tile for tile in tiles(findings) if tile.label == "Honest outputs leak"]
+    [tile] = [tile for tile in tiles(findings) if "“honest” gives away" in tile.label]
     assert tile.figure == "20.0\u00a0%"
     assert tile.beside.endswith(
         "(95 % interval 15.0 to 27.0\u00a0%, 1\u00a0seed), 60.0\u00a0points below the chance of 80.0\u00a0%"

@@ -94,7 +94,7 @@ def test_the_report_has_one_for_each_provider_and_no_plane_of_decibels() -> None
     assert [(group.heading, len(group.pictures)) for group in plane.groups] == [
         ("drawn-digits: honest", 3), ("drawn-digits: vicious", 3)
     ]  # fmt: skip
-    assert "no other serves users better" in plane.lead
+    assert "that no other beats in both" in plane.lead
     unserved = [each.model_copy(update={"metrics": {"psnr": each.metrics["psnr"]}}) for each in trials()]
     [plane] = [each for each in chart_sections(find(reconstructed(*unserved))) if each.anchor == "plane"]
     assert "No finished trial has both" in plane.missing

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import psutil
+import pypdfium2
 import pytest
 
+from leakrange.metrics import described
+from leakrange.report.page import render
 from leakrange.report.printing import printed
 from leakrange.wire.errors import Unavailable
+from tests.browsers import A4, MARGIN, needs_chromium, rightmost
 from tests.embedded import wait_for
+from tests.report.build import PROVIDERS, model, run, trials
 
 FOREVER = "98765.4321"
 
@@ -65,3 +70,22 @@ def test_a_browser_that_prints_nothing_is_quoted(browser: Path, script: str) -> 
     with pytest.raises(Unavailable, match="no display"):
         printed("<p>")
     assert left(browser) == []
+
+
+@needs_chromium
+def test_on_paper_everything_unfolds_and_nothing_is_cut_off() -> None:
+    """With twice as many figures as a line of A4 holds."""
+    few = [trial for trial in trials() if trial.data == "digits" and trial.budget == 1000]
+    paper = pypdfium2.PdfDocument(printed(render(run(trials=few, models=[model("digits", "honest", 0)]))))
+    pages = [" ".join(page.get_textpage().get_text_range().split()) for page in paper]
+    assert {tuple(round(side) for side in page.get_size()) for page in paper} == {A4}
+    assert "providers give away “loop”" in pages[0]
+    assert f"digits-{next(iter(PROVIDERS))}" in pages[0]
+    text = " ".join(pages)
+    for folded in ("In detail", "guesses “loop” right", "top-1", "name: what-a-curious-classifier-learns"):
+        assert folded in text
+    rows = {(trial.provider, trial.defence, trial.knowledge) for trial in few}
+    assert text.count(f"{described('nag').title} ") >= len(rows)
+    for page in paper:
+        assert rightmost(page) <= A4[0] - MARGIN + 1
+    paper.close()

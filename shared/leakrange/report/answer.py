@@ -104,10 +104,15 @@ def measured(findings: Findings, family: str) -> list[Rows]:
         if row is not None:
             by_metric.setdefault(subject.leakage, []).append((subject, row))
 
-    def order(pair: tuple[Subject, Summary]) -> tuple[int, float]:
-        return WORDS.index(_verdict(findings, pair[0]).word), -findings.reached(pair[1]).strength
+    return [sorted(rows, key=lambda pair: by_certainty(findings, pair[0])) for rows in by_metric.values()]
 
-    return [sorted(rows, key=order) for rows in by_metric.values()]
+
+def by_certainty(findings: Findings, subject: Subject) -> tuple[int, float]:
+    """The order of subjects with a figure for their undefended outputs: those that leak, then the unclear
+    ones, and within both the one whose attack goes furthest first."""
+    row = findings.open(subject)
+    assert row is not None  # it has a figure
+    return WORDS.index(_verdict(findings, subject).word), -findings.reached(row).strength
 
 
 def _verdict(findings: Findings, subject: Subject) -> LeakVerdict:

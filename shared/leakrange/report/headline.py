@@ -12,7 +12,7 @@ from leakrange.report.effects import Effect, effects
 from leakrange.report.findings import Findings, Subject, gap, leaked
 from leakrange.scenario.gains import control_of
 
-__all__ = ["Headline", "grade_of", "headline"]
+__all__ = ["Headline", "grade_of", "headline", "hidden_things"]
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HELPS = {
@@ -60,7 +60,7 @@ def headline(findings: Findings) -> Headline:
     most = max((verdict.most or 0.0) * subject.metric.scale for subject, verdict in verdicts.items())
     units = {subject.metric.unit for subject in verdicts}
     excluded = f": a lead of more than {difference(most, units.pop())} is excluded" if len(units) == 1 else ""
-    things, providers = _things(findings, list(verdicts), "or"), _any(list(verdicts))
+    things, providers = hidden_things(findings, list(verdicts), "or"), _any(list(verdicts))
     return Headline(
         "none",
         f"No attack that was made learns {things} from {providers}{excluded}."
@@ -85,7 +85,8 @@ def _thing(findings: Findings, subject: Subject) -> str:
     return (kind.hides if kind else "") or f"“{subject.sensitive}”"
 
 
-def _things(findings: Findings, subjects: Sequence[Subject], last: str = "and") -> str:
+def hidden_things(findings: Findings, subjects: Sequence[Subject], last: str = "and") -> str:
+    """What they hide, in plain words, the last two joined by that word."""
     names = list(dict.fromkeys(_thing(findings, subject) for subject in subjects))
     shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} other things"]
     return joined(shown) if last == "and" else joined(shown).replace(" and ", f" {last} ")
@@ -118,7 +119,7 @@ def _open(leaking: Sequence[Subject], unclear: Sequence[Subject]) -> str:
 def _leaks(findings: Findings, leaking: Sequence[Subject], everyone: Sequence[Subject]) -> str:
     """Who gives away what: "Two of six providers give away the beard"."""
     names, of = _providers(leaking), _providers(everyone)
-    things = _things(findings, leaking)
+    things = hidden_things(findings, leaking)
     pairs = {(each.provider, _thing(findings, each)) for each in leaking}
     if len(pairs) < len(names) * len({thing for _, thing in pairs}):  # not each of them gives away all
         things = f"something: {things}"
@@ -135,7 +136,7 @@ def _untold(findings: Findings, unclear: Sequence[Subject], everyone: Sequence[S
     rest = len(_providers(everyone)) - len(_providers(unclear))
     others = "the other" if rest == 1 else f"{_number(rest)} others"
     clear = f"; no leak was found at {others}" if rest else ""
-    return f"Whether {_any(unclear)} gives away {_things(findings, unclear)} cannot be told{clear}."
+    return f"Whether {_any(unclear)} gives away {hidden_things(findings, unclear)} cannot be told{clear}."
 
 
 def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str, str]:

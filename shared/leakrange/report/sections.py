@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from leakrange.metrics.numbers import count
 from leakrange.report.charts.adaptivity import adaptivity, place_of
 from leakrange.report.charts.bits import BITS_KEYS, bits
 from leakrange.report.charts.budgets import budget_lines
@@ -24,10 +25,11 @@ __all__ = ["ChartGroup", "Section", "chart_sections"]
 
 @dataclass(frozen=True)
 class ChartGroup:
-    """Pictures under one heading; beyond the first few they fold away."""
+    """Pictures under one heading; beyond the first few they fold away. ``wide`` ones need twice the room."""
 
     heading: str
     pictures: list[Picture]
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,13 @@ class Section:
     groups: list[ChartGroup] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
     missing: str = ""
-    wide: bool = False
     table: list[LoadTableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def brief(self) -> str:
+        """The number of its charts, for the line that unfolds it."""
+        return count(sum(len(group.pictures) for group in self.groups), "chart")
 
 
 def chart_sections(findings: Findings) -> list[Section]:
@@ -62,7 +68,7 @@ def _named(section: Section) -> Section:
             taken[digest] = taken.get(digest, 0) + 1
             again = f"-{taken[digest]}" if taken[digest] > 1 else ""
             pictures.append(replace(picture, name=f"{section.anchor}-{digest}{again}"))
-        groups.append(ChartGroup(group.heading, pictures))
+        groups.append(replace(group, pictures=pictures))
     return replace(section, groups=groups)
 
 
@@ -140,22 +146,21 @@ def _defence_keys(findings: Findings, *, lines: bool = False) -> list[Key]:
 
 
 _PLANE = (
-    "Each point is one provider under one defence, judged by the strongest attack at the largest "
-    "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
-    "to the dashed chance level, nothing is learnt about them. A line is the frontier of a provider: the "
-    "defences than which no other serves users better and leaks less."
+    "A point is one provider under one defence, against the strongest attack at the largest budget; bars are "
+    "one sample deviation over seeds. The further right, the better users are served; the closer to the "
+    "dashed line of chance, the less is learnt about them. A line joins the defences of a provider that no "
+    "other defence beats in both."
 )
 _FRONTIER = (
-    "For each provider and measure of what leaks, a point is a defence against the strongest attacker of "
-    "those who were fitted on undefended outputs (plain) or to the defence (adaptive), at the largest "
-    "budget. On the line lie the defences than which no other serves users better and leaks less, by the "
-    "strongest attackers."
+    "Where a figure of leakage has no best value, a point is a defence against the strongest attacker of "
+    "those who were fitted to undefended answers (plain) or to the defence (adaptive); the line joins the "
+    "defences that no other beats in both."
 )
 
 
 def _plane(findings: Findings) -> Section:
     charts = planes(findings)
-    groups = [ChartGroup("", charts)] if charts else []
+    groups = [ChartGroup("", charts, wide=True)] if charts else []
     for subject in findings.subjects:
         if subject.metric.best is None and (pictures := frontiers(findings, subject)):
             groups.append(ChartGroup(f"{subject.data}: {findings.label(subject)}", pictures))
@@ -167,7 +172,6 @@ def _plane(findings: Findings) -> Section:
         groups,
         _defence_keys(findings),
         "" if groups else "No finished trial has both a figure of utility and one of leakage.",
-        wide=bool(charts),
     )
 
 
@@ -185,9 +189,8 @@ def _load(findings: Findings) -> Iterator[Section]:
         f"What attacks find out from so many queries while {users} users ask at the peak, and how requests "
         f"were answered under each defence in {load.seconds:.0f} s. Bars are 95 % intervals; the dashed line "
         "is the chance level.",
-        [ChartGroup("", pictures)] if pictures else [],
+        [ChartGroup("", pictures, wide=True)] if pictures else [],
         missing="" if pictures else "No attack has finished yet.",
-        wide=True,
         table=load_rows(findings),
         notes=[
             f"{provider}, {attack} ({knowledge}) under {defence}: {why}."
@@ -219,4 +222,5 @@ def _views(findings: Findings) -> Iterator[Section]:
             return [picture for picture in charts if picture is not None]
 
         if groups := _per_data(findings, drawn):
-            yield Section(name, view.title, view.lead, groups, wide=view.wide)
+            groups = [replace(group, wide=view.wide) for group in groups]
+            yield Section(name, view.title, view.lead, groups)

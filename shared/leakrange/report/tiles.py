@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from leakrange.metrics.numbers import compared, count, figure
-from leakrange.report.answer import HONEST, against, certainty, families, measured
+from leakrange.report.answer import HONEST, against, by_certainty, certainty, families, measured
 from leakrange.report.effects import Effect, cost, effects, left, remainder
 from leakrange.report.findings import Findings, Subject, leaked, utility, utility_metric
+from leakrange.report.headline import hidden_things
 from leakrange.scenario.results import Summary
 from leakrange.wire.views import Tile
 
@@ -15,55 +17,59 @@ __all__ = ["tiles"]
 
 
 def tiles(findings: Findings) -> list[Tile]:
-    """All key figures that were measured."""
-    figures: list[Tile] = []
-    for rows in measured(findings, "honest"):
-        figures.append(_learnt(findings, "honest", *rows[0]))
-    for family in (each for each in families(findings) if each != "honest"):
-        for rows in measured(findings, family):
-            figures += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
+    """All key figures that were measured. The first three are for who decides: the worst leak, the defence
+    that leaves least of it, and how much was tried."""
+    strongest = [rows[0] for family in families(findings) for rows in measured(findings, family)]
+    worst = min((subject for subject, _ in strongest), key=partial(by_certainty, findings), default=None)
+    first, others = list[Tile](), list[Tile]()
+    for subject, row in strongest:
+        (first if subject == worst else others).append(_learnt(findings, subject, row))
+        if not subject.honest:
+            others += _served(findings, subject, row)
     for scale in findings.scales():
-        figures += _extremes(effects(scale))
-    return [*figures, *_work(findings)]
+        extremes = _extremes(scale)
+        (first if worst in scale.subjects else others).extend(extremes[:1])
+        others += extremes[1:]
+    return [*first, *_work(findings), *others]
 
 
 TONES: dict[str, Literal["plain", "good", "bad"]] = {"leaks": "bad", "none": "good", "unclear": "plain"}
 
 
-def _learnt(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
-    """The result of the strongest attack on providers of a family, labelled by the verdict."""
+def _learnt(findings: Findings, subject: Subject, row: Summary) -> Tile:
+    """The result of the strongest attack on a provider, labelled by the verdict."""
     metric, verdict = subject.metric, findings.verdict(subject)
     assert verdict is not None  # it has a figure
-    party = "Honest outputs" if family == "honest" else f"{family.capitalize()} provider"
-    verb = {"honest": "leak", "remote": "leaks"}.get(family, "learns")
+    thing = hidden_things(findings, [subject])
     labels = {
-        "leaks": f"{party} {verb}",
-        "none": f"{party}: no leak found",
-        "unclear": f"{party}: cannot tell",
+        "leaks": f"“{subject.provider}” gives away {thing}",
+        "none": f"No leak of {thing} was found at “{subject.provider}”",
+        "unclear": f"Cannot tell whether “{subject.provider}” gives away {thing}",
     }
     beside = (
-        f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)} "
-        f"({certainty(findings, row, subject)}), {against(findings, row, subject, verdict)}"
+        f"{metric.title} ({certainty(findings, row, subject)}), {against(findings, row, subject, verdict)}"
     )
     return Tile(labels[verdict.word], figure(leaked(row), metric.unit), beside, TONES[verdict.word])
 
 
-def _extremes(measured_effects: list[Effect]) -> list[Tile]:
-    """The strongest defence and the weakest: by the share that the attack keeps, or on a scale without an end
-    by the rest of the leak."""
+def _extremes(scale: Findings) -> list[Tile]:
+    """The strongest defence of what leaks by one metric, and the weakest: by the share that the attack keeps,
+    or on a scale without an end by the rest of the leak."""
+    measured_effects = effects(scale)
     if not measured_effects:
         return []
+    of = f"of {hidden_things(scale, scale.leaking())}"
     endless = bool(left(measured_effects[0]))
     best = min(measured_effects, key=lambda each: leaked(each.most[1]) if endless else each.kept[1])
     worst = max(measured_effects, key=lambda each: leaked(each.most[1]) if endless else each.kept[0])
-    label = "Strongest defence" if worst is not best else "The one defence measured"
+    label = f"{'Strongest' if worst is not best else 'The one measured'} defence {of}"
     shown = [_defence(label, best, "good" if best.kind == "stops" else "plain")]
     if worst is not best:
-        shown.append(_defence("Weakest defence", worst, "bad" if worst.kind == "hardly" else "plain"))
+        shown.append(_defence(f"Weakest defence {of}", worst, "bad" if worst.kind == "hardly" else "plain"))
     return shown
 
 
-def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
+def _served(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
     metric, used = utility_metric(row), utility(row)
     if metric is None or used is None:
         return []
@@ -72,7 +78,7 @@ def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
     beside = f"{metric.title}, of “{subject.target}”"
     if less is not None:
         beside += f", {compared(less.mean, HONEST, metric.unit)}"
-    return [Tile("While users get", figure(used.mean, metric.unit), beside)]
+    return [Tile(f"Users of “{subject.provider}” get", figure(used.mean, metric.unit), beside)]
 
 
 def _defence(label: str, effect: Effect, tone: Literal["plain", "good", "bad"]) -> Tile:

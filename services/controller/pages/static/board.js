@@ -130,7 +130,7 @@ function exchange(text) {
     }
   }
   for (const details of fresh.querySelectorAll("details[id]")) {
-    if (document.getElementById(details.id)?.open) details.open = true;
+    details.open = document.getElementById(details.id)?.open ?? details.open;
   }
   old.replaceWith(fresh);
   window.htmx?.process(fresh);
@@ -191,6 +191,11 @@ form?.addEventListener("change", () => {
   update(true);
 });
 form?.querySelector("button").closest("p").remove();
+
+// Browsers differ in whether a link opens what is folded around its target.
+const reveal = () => document.getElementById(location.hash.slice(1))?.closest("details")?.setAttribute("open", "");
+window.addEventListener("hashchange", reveal);
+reveal();
 
 watch(board());
 follow();

@@ -9,7 +9,7 @@ from leakrange.metrics import Metric, described, in_order
 from leakrange.metrics.numbers import deviation, titled
 from leakrange.report.attackers import Adapted, attackers
 from leakrange.report.charts.definition import OVER_SEEDS, definition_of, figures
-from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.drawing import Axis, Key, Picture, labels, lines, picture, points, rules
 from leakrange.report.charts.leakage import chance_line, chance_note, utility_axis
 from leakrange.report.findings import Findings, Subject, chance, measures, utility, utility_metric
 from leakrange.scenario.results import Summary
@@ -19,6 +19,10 @@ __all__ = ["frontier", "frontiers"]
 MEASURES = 3
 """The most metrics of leakage with a picture: the main one, and the next in the order of reports."""
 MARKERS: dict[Adapted, int] = {"plain": 0, "adaptive": 3}
+
+WIDTH, HEIGHT = 330, 290
+TOP, RIGHT, BOTTOM, LEFT = 32, 24, 46, 50
+"""Pixels outside the axes."""
 
 Met = list[tuple[str, Adapted, Summary]]
 
@@ -82,6 +86,8 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, leakages: list[M
         if len(pair := [mark for (defence, *_), mark in zip(met, marks, strict=True) if defence == name]) == 2
         for first, second in [pair]
     ]
+    named = [{"x": best[name]["x"], "y": best[name]["y"], "text": name} for name in best]
+    adaptations = list(dict.fromkeys(adapted for _, adapted, _ in met))
     legend = "" if level is None else f"{chance_note(level, metric)}; "
     return picture(
         metric.title,
@@ -92,11 +98,12 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, leakages: list[M
             lines(line, x, y, width=1.6, muted=True),
             rules(joints, x, y),
             points(marks, x, y, size=80),
+            labels(named, marks, x, y, (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)),
         ],
-        size=(330, 290),
-        margins=(32, 24, 46, 50),
+        size=(WIDTH, HEIGHT),
+        margins=(TOP, RIGHT, BOTTOM, LEFT),
         note=f"{legend}on the frontier: {', '.join(best_names)}",
-        keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in dict.fromkeys(a for _, a, _ in met)],
+        keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in adaptations if len(adaptations) > 1],
         table=figures(rows, table_metrics),
         definition=definition_of(findings, rows, table_metrics, f"In the table: {OVER_SEEDS}"),
     )

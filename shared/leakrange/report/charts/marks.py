@@ -26,6 +26,7 @@ __all__ = [
     "area",
     "bars",
     "cells",
+    "labels",
     "lines",
     "points",
     "rules",
@@ -182,6 +183,56 @@ def texts(
     look = {"align": align, "dx": right, "dy": down, "fontSize": TEXT, "color": MUTED if muted else INK}
     encoding = {"x": x.x(), "y": y.y(), "text": {"field": "text", "type": "nominal"}}
     return Layer({"type": "text", "aria": False, **look}, encoding, (), rows, x, y)
+
+
+PLACES = ((9, 4), (-9, 4), (0, -10), (0, 18), (9, -8), (-9, -8), (9, 17), (-9, 17), (16, 30), (-16, -22))
+"""Where the text of a mark may begin, end or have its middle, in pixels right of the mark and down."""
+LETTER = 0.56 * TEXT
+"""The mean width of a letter, in pixels."""
+
+
+def labels(rows: Rows, marks: Rows, x: Axis, y: Axis, size: tuple[int, int]) -> Layer:
+    """The text of each row beside its x and y, where it covers least of the ``marks``, of their bars (dx and
+    dy, where they have these), and of the texts before it. ``size`` is the width and height within the axes
+    in pixels, whose ends must be known."""
+    assert x.ends is not None
+    assert y.ends is not None
+    (left, right), (bottom, top) = x.ends, y.ends
+    across, up = size[0] / (right - left), size[1] / (top - bottom)
+    taken: list[Box] = []
+    for row in marks:
+        middle, height = (row["x"] - left) * across, (top - row["y"]) * up
+        wide, high = (row.get("dx") or 0) * across, (row.get("dy") or 0) * up
+        taken += [(middle - 5, height - 5, 10, 10), (middle - wide, height - 1, 2 * wide, 2)]
+        taken.append((middle - 1, height - high, 2, 2 * high))
+    placed = []
+    for row in rows:
+        width = LETTER * len(row["text"])
+        boxes = []
+        for right_by, down_by in PLACES:
+            begin = (row["x"] - left) * across + right_by - width * (0.5 if right_by == 0 else right_by < 0)
+            boxes.append((begin, (top - row["y"]) * up + down_by - TEXT, width, TEXT + 2))
+        best = min(boxes, key=lambda box: _covered(box, taken) + 1e6 * _outside(box, size))
+        taken.append(best)
+        placed.append({**row, "x": left + best[0] / across, "y": top - (best[1] + TEXT) / up})
+    return texts(placed, x, y)
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height in pixels."""
+
+
+def _covered(box: Box, others: Sequence[Box]) -> float:
+    """The square pixels that a box shares with others."""
+    return sum(
+        max(0.0, min(box[0] + box[2], other[0] + other[2]) - max(box[0], other[0]))
+        * max(0.0, min(box[1] + box[3], other[1] + other[3]) - max(box[1], other[1]))
+        for other in others
+    )
+
+
+def _outside(box: Box, size: tuple[int, int]) -> bool:
+    return box[0] < 0 or box[1] < -TEXT or box[0] + box[2] > size[0] + 28 or box[1] + box[3] > size[1]
 
 
 def area(rows: Rows, x: Axis, y: Axis) -> Layer:

@@ -6,7 +6,7 @@ from typing import Any
 
 from leakrange.metrics.numbers import deviation, titled
 from leakrange.report.charts.definition import definition_of, figures
-from leakrange.report.charts.drawing import Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.drawing import Picture, labels, lines, picture, points, rules
 from leakrange.report.charts.frontier import frontier
 from leakrange.report.charts.leakage import chance_line, chance_note, leakage_axis, utility_axis
 from leakrange.report.findings import Findings, Subject, leak, level, measures, utility, utility_metric
@@ -14,6 +14,9 @@ from leakrange.scenario.results import Summary
 
 __all__ = ["planes"]
 
+SIZE = (380, 320)
+TOP, RIGHT, BOTTOM, LEFT = 32, 28, 46, 54
+"""Pixels outside the axes."""
 Point = tuple[int, Subject, str, Summary]
 
 
@@ -46,7 +49,7 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
     upright = [{**mark, "y": mark["y"] - mark["dy"], "y2": mark["y"] + mark["dy"]} for mark in spread]
     served = dict.fromkeys(used for row in rows if (used := utility_metric(row)) is not None)
     table_metrics = [*served, *measures(metric)]
-    names = {index: findings.label(subject) for index, subject, *_ in cases}
+    named = _named(cases, marks, findings.undefended)
     text = "; ".join(f"{findings.label(s)} under {defence}: {_in_words(row)}" for _, s, defence, row in cases)
     return picture(
         f"{data}: {sensitive} hidden behind {target}",
@@ -57,14 +60,25 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
             rules(across, x, y),
             rules(upright, x, y),
             points(marks, x, y),
+            labels(named, marks, x, y, (SIZE[0] - LEFT - RIGHT, SIZE[1] - TOP - BOTTOM)),
         ],
-        size=(350, 310),
-        margins=(32, 28, 46, 54),
+        size=SIZE,
+        margins=(TOP, RIGHT, BOTTOM, LEFT),
         note=chance_note(chance, metric),
-        keys=[Key(name, marker=index, dash=index) for index, name in names.items()],
         table=figures(rows, table_metrics),
         definition=definition_of(findings, rows, table_metrics),
     )
+
+
+def _named(cases: list[Point], placed: list[dict[str, Any]], undefended: str | None) -> list[dict[str, Any]]:
+    """The name of each provider at its undefended point, or at its first."""
+    named = {}
+    for (index, subject, defence, _), mark in zip(cases, placed, strict=True):
+        if index not in named or defence == undefended:
+            twins = {other.release for _, other, *_ in cases if other.provider == subject.provider}
+            release = f" ({subject.release})" if len(twins) > 1 else ""
+            named[index] = {"x": mark["x"], "y": mark["y"], "text": f"{subject.provider}{release}"}
+    return list(named.values())
 
 
 def _frontiers(cases: list[Point], placed: list[dict[str, Any]]) -> list[dict[str, Any]]:

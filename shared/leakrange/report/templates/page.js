@@ -1,6 +1,9 @@
 "use strict";
-// The page is complete without this: it sorts tables by a click on a heading, filters the long one, and unpacks
-// the data of charts.
+// The page is complete without this: it opens what a link leads to, sorts tables by a click on a heading,
+// filters the long one, and unpacks the data of charts.
+const reveal = () => document.getElementById(location.hash.slice(1))?.closest("details")?.setAttribute("open", "");
+window.addEventListener("hashchange", reveal);
+reveal();
 for (const link of document.querySelectorAll("a[data-packed]")) {
   link.addEventListener("click", async (event) => {
     event.preventDefault();
