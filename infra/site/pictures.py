@@ -68,7 +68,12 @@ def _take(controller: str, run: str, report: Path) -> None:
         for name, address, place, drawn in (
             ("run", f"{controller}/runs/{run}", "#map-title", "svg"),
             ("board", f"{controller}/runs/{run}/board", "#plane-title", "#plane .drawing[data-drawn] svg"),
-            ("report", f"{report.as_uri()}#reconstructions", "#reconstructions-title", "#reconstructions svg"),
+            (
+                "report",
+                f"{report.as_uri()}#reconstructions",
+                "#reconstructions-title",
+                "#reconstructions svg",
+            ),
         ):
             tab.goto(address)
             tab.wait_for_timeout(1000)  # what is above has its height by then
