@@ -81,8 +81,14 @@ def _templates() -> Environment:
         "packed": _packed,
         "version": leakrange.__version__,
     }
-    environment.filters["utc"] = numbers.utc
+    environment.filters |= {"utc": numbers.utc, "explained": _explained}
     return environment
+
+
+def _explained(text: str) -> str:
+    from leakrange.report.glossary import explained
+
+    return explained(text)
 
 
 def _packed(text: str) -> str:

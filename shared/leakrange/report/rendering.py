@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import numbers
+from leakrange.report.glossary import explained
 
 __all__ = ["FOLD_AFTER", "packed", "page", "policy", "style"]
 
@@ -57,6 +58,7 @@ def _environment() -> Environment:
     )
     environment.globals["numbers"] = numbers
     environment.filters["utc"] = numbers.utc
+    environment.filters["explained"] = explained
     environment.globals["packed"] = packed
     return environment
 
