@@ -69,8 +69,8 @@ def test_honest_providers_are_told_by_the_most_exposed_and_its_strongest_attack(
         "interval "
     )
     assert (
-        f", 2 seeds; it guesses “loop” right {100 * right:.1f} % of the time, and the majority class is "
-        f"{100 * TASKS[data][2]:.1f} %), {auc - 0.5:.3f} above the chance of 0.500. At most "
+        f", 2 seeds; it guesses “loop” right {100 * right:.1f} % of the time, always guessing the "
+        f"commonest answer {100 * TASKS[data][2]:.1f} %), {auc - 0.5:.3f} above guessing (0.500). At most "
     ) in sentence
 
 
@@ -86,7 +86,7 @@ def test_curious_providers_are_told_by_the_worst_and_its_honesty(results: RunRes
         f"All 6 curious providers learn what they should not, most of all “{provider}”: the strongest attack "
         f"(inside, unaware, budget 1,000) tells “loop” with an AUC of {auc:.3f} ("
     )
-    assert f"{auc - 0.5:.3f} above the chance of 0.500, " in sentence
+    assert f"{auc - 0.5:.3f} above guessing (0.500), " in sentence
     assert f"at an honesty of {100 * honesty:.1f} %, {abs(100 * difference):.1f} points below" in sentence
 
 

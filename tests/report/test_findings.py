@@ -140,7 +140,7 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     [tile] = [tile for tile in tiles(findings) if "“honest” gives away" in tile.label]
     assert tile.figure == "20.0\u00a0%"
     assert tile.beside.endswith(
-        "(95 % interval 15.0 to 27.0\u00a0%, 1\u00a0seed), 60.0\u00a0points below the chance of 80.0\u00a0%"
+        "(95 % interval 15.0 to 27.0\u00a0%, 1\u00a0seed), 60.0\u00a0points below guessing (80.0\u00a0%)"
     )
 
 

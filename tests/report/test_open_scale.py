@@ -39,7 +39,7 @@ def test_a_vicious_provider_is_told_in_words_beside_an_honest_one() -> None:
     )
     assert honest.startswith("The honest provider “honest” leaks although nobody meant it to: ")
     assert claim.format("outside", HONEST, HONEST / 24) in honest
-    assert f"{HONEST - MEAN:.2f} dB above the PSNR of the mean picture of {MEAN:.2f} dB" in honest
+    assert f"{HONEST - MEAN:.2f} dB above the PSNR of the mean picture ({MEAN:.2f} dB)" in honest
     assert claim.format("inside", VICIOUS, VICIOUS / 24) in vicious
     assert (
         f" and {VICIOUS - HONEST:.2f} dB above the {HONEST:.2f} dB that the strongest attack reaches at the "

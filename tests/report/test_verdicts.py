@@ -52,65 +52,65 @@ FROM = (
     "with an "
     "AUC of "
 )
-GUESSES = "; it guesses “gender” right 76.2 % of the time, and the majority class is 76.1 %"
+GUESSES = "; it guesses “gender” right 76.2 % of the time, always guessing the commonest answer 76.1 %"
 CASES: dict[str, tuple[list[TrialResult], str, str, str]] = {
     "an imbalanced attribute that accuracy says nothing of": (
         [trial(auc=area(0.731, 240, 760), **RIGHT)],
-        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed{GUESSES}), 0.231 above the chance of "
-        "0.500.",
+        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed{GUESSES}), 0.231 above guessing "
+        "(0.500).",
         "“bank” gives away “gender”", "bad",
     ),
     "an AUC alone": (
         [trial(auc=area(0.62, 500, 400))],
-        f"{LEAKS}{FROM}0.620 (95 % interval 0.583 to 0.656, 1 seed), 0.120 above the chance of 0.500.",
+        f"{LEAKS}{FROM}0.620 (95 % interval 0.583 to 0.656, 1 seed), 0.120 above guessing (0.500).",
         "“bank” gives away “gender”", "bad",
     ),
     "too few records": (
         [trial(auc=area(0.57, 15, 25), **RIGHT)],
-        f"{UNCLEAR}{FROM}0.570 (95 % interval 0.389 to 0.732, 1 seed{GUESSES}), 0.070 above the chance of "
-        "0.500, which may be luck. That is too uncertain: as much as 0.232 beyond chance may leak. More "
+        f"{UNCLEAR}{FROM}0.570 (95 % interval 0.389 to 0.732, 1 seed{GUESSES}), 0.070 above guessing "
+        "(0.500), which may be luck. That is too uncertain: as much as 0.232 beyond chance may leak. More "
         "users "
         "would tell.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "a constant attack": (
         [trial(auc=0.5, constant=1.0, **RIGHT)],
-        f"{UNCLEAR}{FROM}0.500 (constant scores{GUESSES}), as high as the chance of 0.500. It gave everybody "
+        f"{UNCLEAR}{FROM}0.500 (constant scores{GUESSES}), as high as guessing (0.500). It gave everybody "
         "the same score: it has learnt nothing, and nothing follows from that.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "one seed without an interval": (
         [trial(auc=0.62, **RIGHT)],
-        f"{UNCLEAR}{FROM}0.620 (one seed, so no interval{GUESSES}), 0.120 above the chance of 0.500, "
+        f"{UNCLEAR}{FROM}0.620 (one seed, so no interval{GUESSES}), 0.120 above guessing (0.500), "
         "which may "
         "be luck. Nothing says how uncertain that is: more seeds would.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "all clear, with power": (
         [trial(seed, auc=area(0.505 + 0.004 * seed, 2000, 1900), **RIGHT) for seed in range(3)],
-        f"{LITTLE}{FROM}0.509 (95 % interval 0.490 to 0.528, 3 seeds{GUESSES}), 0.009 above the chance of "
-        "0.500, which may be luck. At most 0.028 beyond chance leaks to these attacks; a leak of 0.027 would "
-        "have been found 8 times in 10.",
+        f"{LITTLE}{FROM}0.509 (95 % interval 0.490 to 0.528, 3 seeds{GUESSES}), 0.009 above guessing "
+        "(0.500), which may be luck. At most 0.028 beyond chance leaks to these attacks; a leak of 0.027 "
+        "would have been found 8 times in 10.",
         "No leak of “gender” was found at “bank”", "good",
     ),
     "no leak of more than so much": (
         [trial(auc=area(0.52, 250, 260), **RIGHT)],
-        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed{GUESSES}), 0.020 above the chance of "
-        "0.500, "
+        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed{GUESSES}), 0.020 above guessing "
+        "(0.500), "
         "which may be luck. At most 0.070 beyond chance leaks to these attacks; a leak of 0.072 would have "
         "been found 8 times in 10.",
         "No leak of “gender” was found at “bank”", "good",
     ),
     "an AUC that is reliably below one half": (
         [trial(auc=area(0.31, 240, 760), **RIGHT)],
-        f"{LEAKS}{FROM}0.310 (95 % interval 0.274 to 0.350, 1 seed{GUESSES}), 0.190 below the chance of "
-        "0.500, "
+        f"{LEAKS}{FROM}0.310 (95 % interval 0.274 to 0.350, 1 seed{GUESSES}), 0.190 below guessing "
+        "(0.500), "
         "and reliably so: whoever turns its scores round has 0.690.",
         "“bank” gives away “gender”", "bad",
     ),
     "explained by the control": (
         [trial(auc=area(0.731, 240, 760), imputation_auc=0.725, beyond_imputation=beyond(0.006, 0.027))],
-        f"{LITTLE}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above the chance of 0.500, "
+        f"{LITTLE}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above guessing (0.500), "
         "which is "
         "no more than what the true label tells already. At most 0.033 beyond that leaks to these attacks; a "
         "leak of 0.039 would have been found 8 times in 10.",
@@ -118,46 +118,46 @@ CASES: dict[str, tuple[list[TrialResult], str, str, str]] = {
     ),
     "more than the control": (
         [trial(auc=area(0.731, 240, 760), imputation_auc=0.6, beyond_imputation=beyond(0.131, 0.04))],
-        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above the chance of 0.500, "
+        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above guessing (0.500), "
         "and 0.131 "
         "more than what the true label tells already (95 % interval 0.091 to 0.171).",
         "“bank” gives away “gender”", "bad",
     ),
     "two seeds that disagree": (
         [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=area(0.51, 500, 480))],
-        f"{UNCLEAR}{FROM}0.630 (95 % interval 0.474 to 0.779, 2 seeds), 0.130 above the chance of 0.500, "
+        f"{UNCLEAR}{FROM}0.630 (95 % interval 0.474 to 0.779, 2 seeds), 0.130 above guessing (0.500), "
         "which "
         "may be luck. The seeds disagree: they reach 0.510 to 0.750.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "two seeds that differ, and both leak": (
         [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=area(0.66, 500, 480))],
-        f"{LEAKS}{FROM}0.705 (95 % interval 0.625 to 0.779, 2 seeds), 0.205 above the chance of 0.500.",
+        f"{LEAKS}{FROM}0.705 (95 % interval 0.625 to 0.779, 2 seeds), 0.205 above guessing (0.500).",
         "“bank” gives away “gender”", "bad",
     ),
     "the strongest of twenty attacks": (
         [trial(attack=f"outside-{n}", auc=area(0.47 + 0.005 * n, 250, 260)) for n in range(1, 20)]
         + [trial(auc=area(0.566, 250, 260))],
-        f"{UNCLEAR}{FROM}0.566 (95 % interval 0.516 to 0.615, 1 seed), 0.066 above the chance of 0.500, "
+        f"{UNCLEAR}{FROM}0.566 (95 % interval 0.516 to 0.615, 1 seed), 0.066 above guessing (0.500), "
         "which "
         "may be luck. That is too uncertain: as much as 0.115 beyond chance may leak. More users would tell.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "a seed under which the attack learnt nothing": (
         [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=0.5, constant=1.0)],
-        f"{UNCLEAR}{FROM}0.625 (constant scores under 1 of 2 seeds), 0.125 above the chance of 0.500. It "
+        f"{UNCLEAR}{FROM}0.625 (constant scores under 1 of 2 seeds), 0.125 above guessing (0.500). It "
         "gave everybody the same score under 1 of 2 seeds: it has learnt nothing, and nothing follows "
         "from that.",
         "Cannot tell whether “bank” gives away “gender”", "plain",
     ),
     "the one of two attacks that has learnt something": (
         [trial(auc=area(0.552, 250, 260)), trial(attack="other", auc=0.5, constant=1.0)],
-        f"{LEAKS}{FROM}0.552 (95 % interval 0.502 to 0.601, 1 seed), 0.052 above the chance of 0.500.",
+        f"{LEAKS}{FROM}0.552 (95 % interval 0.502 to 0.601, 1 seed), 0.052 above guessing (0.500).",
         "“bank” gives away “gender”", "bad",
     ),
     "a control that goes further than the attack": (
         [trial(auc=area(0.52, 250, 260)), trial(attack="imputation", auc=area(0.8, 250, 260), control=1.0)],
-        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed), 0.020 above the chance of 0.500, which "
+        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed), 0.020 above guessing (0.500), which "
         "may be luck. At most 0.070 beyond chance leaks to these attacks; a leak of 0.072 would have been "
         "found 8 times in 10.",
         "No leak of “gender” was found at “bank”", "good",

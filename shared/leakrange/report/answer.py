@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakrange.metrics import described
+from leakrange.metrics import Metric, described
 from leakrange.metrics.numbers import (
     SPACE,
     between,
@@ -142,10 +142,15 @@ def _under(findings: Findings, row: Summary) -> str:
 
 
 def _level(row: Summary, subject: Subject) -> str:
-    """The chance level with its name: "the PSNR of the mean picture of 5.80 dB"."""
+    """The chance level with its name: "the PSNR of the mean picture (5.80 dB)"."""
     level = figure(chance(row), subject.metric.unit)
     named = subject.metric.chance
-    return f"the {described(named).title} of {level}" if isinstance(named, str) else f"the chance of {level}"
+    return f"{_plain(described(named))} ({level})" if isinstance(named, str) else f"guessing ({level})"
+
+
+def _plain(metric: Metric) -> str:
+    """A level that takes no attack, as one says it."""
+    return "always guessing the commonest answer" if metric.name == "majority" else f"the {metric.title}"
 
 
 def against(findings: Findings, row: Summary, subject: Subject, verdict: LeakVerdict) -> str:
@@ -196,7 +201,7 @@ def _guesses(row: Summary, subject: Subject) -> str:
                 value=figure(row.mean(other.name), other.unit), hidden=subject.sensitive
             )
             share = figure(row.mean(level.name), level.unit)
-            guesses.append(f"it {guess}, and the {level.title} is {share}")
+            guesses.append(f"it {guess}, {_plain(level)} {share}")
     return "; ".join(guesses)
 
 
