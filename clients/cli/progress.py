@@ -11,7 +11,7 @@ from leakrange.client import Event, Range
 from leakrange.clients.cli.console import note, plain, screen
 from leakrange.jobs.step import label, steps
 from leakrange.wire.errors import Unavailable
-from leakrange.wire.runs import Count, RunView
+from leakrange.wire.runs import FINAL, STATES, Count, RunView
 
 __all__ = ["watch"]
 
@@ -106,11 +106,11 @@ class _Lines:
 
     def view(self, view: RunView) -> None:
         now = time.monotonic()
-        final = view.state not in ("queued", "running")
+        final = view.state in FINAL
         if now - self._noted_at < LINE_EVERY and not final:
             return
         parts = [f"{kind} {count.done + count.failed}/{count.total}" for kind, count in _counts(view).items()]
-        line = f"{view.state}: {', '.join(parts)}"
+        line = f"{STATES[view.state]}: {', '.join(parts)}"
         if line != self._last:
             note(line)
             self._noted_at, self._last = now, line

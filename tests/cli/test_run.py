@@ -75,7 +75,7 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
 
     again = embedded_range("follow", view["id"])
     assert again.returncode == 0
-    assert "done" in again.stderr
+    assert "finished: " in again.stderr
     headline, task, heading, row, recommendation = again.stdout.splitlines()
     assert headline == "Whether “curious” gives away “loop” cannot be told."
     assert task == "digits: loop hidden behind parity, AUC"
@@ -92,7 +92,7 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
         assert embedded_range("follow", view["id"], "--fail-if", fail_if).returncode == status, fail_if
     cancelled = embedded_range("cancel", view["id"])
     assert cancelled.returncode == 0
-    assert "is done" in cancelled.stderr
+    assert "is finished" in cancelled.stderr
 
 
 def _states(standing: EmbeddedRange) -> list[str]:

@@ -118,7 +118,7 @@ def test_who_was_cut_off_is_told_what_changed_meanwhile(url: str, recorded: Reco
             place for place, state in end.state.items() if place[:5] == "cell." and had.state[place] != state
         ]
         assert told_again == changed
-        assert "The run is done" in said["html"]["said"]
+        assert "The run is finished" in said["html"]["said"]
 
 
 def test_it_follows_a_run_from_the_tour_to_its_end(

@@ -9,6 +9,7 @@ import typer
 from leakrange.clients.cli.console import note, print_json, print_table, print_text, say
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.wire.comparison import Change, ComparedCell, Comparison, RunFigure
+from leakrange.wire.runs import STATES
 
 __all__ = ["compare"]
 
@@ -39,7 +40,7 @@ def compare(
 def _show(comparison: Comparison) -> None:
     letters = [run.letter for run in comparison.runs]
     for run in comparison.runs:
-        note(f"{run.letter}: {run.run} {run.name}, {run.state}")
+        note(f"{run.letter}: {run.run} {run.name}, {STATES[run.state]}")
     print_table(
         ("scenario", *letters),
         [

@@ -14,7 +14,7 @@ from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import mistakes_named, read_scenario, write_file
 from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
 from leakrange.clients.cli.progress import watch
-from leakrange.wire.runs import Accepted
+from leakrange.wire.runs import STATES, Accepted
 from leakrange.wire.views import GlanceLine, RunViews
 
 __all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
@@ -109,7 +109,7 @@ def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
             (
                 view.id,
                 view.name,
-                view.state,
+                STATES[view.state],
                 f"{view.trials.done}/{view.trials.total}",
                 _seconds(view.seconds),
                 view.created[:19],
@@ -124,7 +124,7 @@ def cancel(run: RunId, state: State = None, url: Url = None) -> None:
     """Cancel a run and free its workers."""
     with connect(state, url) as place:
         view = place.runs.cancel(run)
-    note(f"run {run} is {view.state}")
+    note(f"run {run} is {STATES[view.state]}")
 
 
 def report(
@@ -164,7 +164,7 @@ def to_its_end(
     if as_json:
         print_json(view)
     else:
-        note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
+        note(f"run {run} is {STATES[view.state]} after {_seconds(view.seconds)} s")
     views = place.runs.views(run) if view.state == "done" and (fails is not None or not as_json) else None
     if views is not None and not as_json:
         _print_answer(views)

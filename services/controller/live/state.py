@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from leakrange.metrics.verdict import Reached
+from leakrange.wire.runs import FINAL
 
 __all__ = [
     "WINDOW",
@@ -186,7 +187,7 @@ class RunState:
     @property
     def over(self) -> bool:
         """Whether the run is over."""
-        return self.state in ("done", "failed", "cancelled")
+        return self.state in FINAL
 
     @property
     def models(self) -> dict[str, LiveModel]:

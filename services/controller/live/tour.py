@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from leakrange.metrics.numbers import count, percent
 from leakrange.services.controller.live.state import LiveModel, LiveProvider, RunState
 from leakrange.services.controller.live.view import side
+from leakrange.wire.runs import STATES
 
 __all__ = ["STEPS", "Said", "TourStep", "tour"]
 
@@ -155,7 +156,7 @@ def _over(state: RunState) -> str | None:
         return None
     states = [each.state for each in state.trials.values()]
     done, failed = states.count("done"), states.count("failed")
-    text = f"The run is {state.state}: {done:,} of {count(len(states), 'trial')} have a result"
+    text = f"The run is {STATES[state.state]}: {done:,} of {count(len(states), 'trial')} have a result"
     return text + (f", {failed:,} failed." if failed else ".")
 
 

@@ -16,6 +16,7 @@ from leakrange.metrics import described
 from leakrange.metrics.numbers import SPACE, count, duration, figure, percent, titled
 from leakrange.services.controller.live.drawing import Box, boxes
 from leakrange.services.controller.live.state import WINDOW, Flow, KindOfWork, MatrixCell, Running, RunState
+from leakrange.wire.runs import STATES
 
 __all__ = [
     "Group",
@@ -201,11 +202,11 @@ def _reached(cells: list[MatrixCell]) -> str:
 
 def _run(values: LiveView, state: RunState, now: float) -> None:
     ended = sum(cell.state in ENDED for cell in state.trials.values())
-    values.text["run.state"] = values.state["run"] = state.state
+    values.text["run.state"], values.state["run"] = STATES[state.state], state.state
     values.text["run.clock"] = duration(max(0.0, now - state.began)) if state.began else "not begun yet"
     values.text["run.trials"] = f"{ended:,} of {count(len(state.trials), 'trial')}"
     values.text["tour"] = "What happened" if state.over else "What is happening"
-    values.text["announce"] = f"The run is {state.state}."
+    values.text["announce"] = f"The run is {STATES[state.state]}."
     values.share["run.trials"] = _share(ended, len(state.trials))
 
 
@@ -273,7 +274,7 @@ def _title(cell: MatrixCell) -> str:
     where = f"{cell.attack} ({cell.knowledge}), budget {cell.budget:,}, seed {cell.seed}"
     if cell.state == "done":
         return f"{where}: {titled(described(cell.metric), cell.value)}"
-    return f"{where}: {cell.state}" + (f": {cell.error}" if cell.error else "")
+    return f"{where}: {STATES[cell.state]}" + (f": {cell.error}" if cell.error else "")
 
 
 def _share(part: int, whole: int) -> float:

@@ -16,6 +16,7 @@ from leakrange.service.documents import PAGES
 from leakrange.services.controller.pages.assets import CHARTS, address
 from leakrange.services.controller.pages.navigation import MENU
 from leakrange.services.controller.visitors import Visitor, visitor_of
+from leakrange.wire.runs import STATES
 
 __all__ = ["fragment", "part", "see_other", "show", "stamp"]
 
@@ -80,6 +81,7 @@ def _templates() -> Environment:
         "numbers": numbers,
         "packed": _packed,
         "version": leakrange.__version__,
+        "state_words": STATES,
     }
     environment.filters |= {"utc": numbers.utc, "explained": _explained}
     return environment

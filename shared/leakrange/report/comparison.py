@@ -28,6 +28,7 @@ from leakrange.wire.comparison import (
     RunFigure,
     ScenarioDifference,
 )
+from leakrange.wire.runs import FINAL
 from leakrange.wire.views import Column, Table, Value
 
 __all__ = ["LETTERS", "SHARED", "charts", "compared", "table"]
@@ -144,7 +145,7 @@ def _notes(runs: Sequence[Findings], cells: Sequence[ComparedCell]) -> Iterable[
         yield "Differences of a single seed have no interval: run both under two or more seeds."
     if any(change.method == "welch" for change in judged):
         yield "Where the seeds are not the same the interval is Welch's; paired seeds tell smaller changes."
-    going = [each.results.run for each in runs if each.results.state not in ("done", "failed", "cancelled")]
+    going = [each.results.run for each in runs if each.results.state not in FINAL]
     if going:
         yield f"Not finished yet: {', '.join(going)}."
 

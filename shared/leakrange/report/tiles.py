@@ -11,6 +11,7 @@ from leakrange.report.effects import Effect, cost, effects, left, remainder
 from leakrange.report.findings import Findings, Subject, leaked, utility, utility_metric
 from leakrange.report.headline import hidden_things
 from leakrange.scenario.results import Summary
+from leakrange.wire.runs import STATES
 from leakrange.wire.views import Tile
 
 __all__ = ["tiles"]
@@ -89,14 +90,8 @@ def _work(findings: Findings) -> list[Tile]:
     trials = findings.results.trials
     states = [trial.state for trial in trials]
     unfinished = [
-        f"{states.count(state)} {word}"
-        for state, word in (
-            ("failed", "failed"),
-            ("refused", "refused by a limit"),
-            ("running", "running"),
-            ("queued", "waiting"),
-            ("cancelled", "cancelled"),
-        )
+        f"{states.count(state)} {STATES[state]}"
+        for state in ("failed", "refused", "running", "queued", "cancelled")
         if state in states
     ]
     done = states.count("done")

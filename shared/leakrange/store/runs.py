@@ -9,11 +9,10 @@ from sqlalchemy import func, select
 
 from leakrange.store.rows import DatedRows
 from leakrange.store.tables import PlanRow, RunRow, now
-from leakrange.wire.runs import State
+from leakrange.wire.runs import FINAL, State
 
 __all__ = ["FINAL", "RunStore"]
 
-FINAL: frozenset[State] = frozenset({"done", "failed", "cancelled"})
 _FROM: dict[State, tuple[State, ...]] = {
     "queued": (),
     "running": ("queued",),

@@ -6,13 +6,26 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-__all__ = ["Accepted", "Count", "RunId", "RunList", "RunView", "State"]
+__all__ = ["FINAL", "STATES", "Accepted", "Count", "RunId", "RunList", "RunView", "State"]
 
 RunId = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
 """Clients make names of files of it."""
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 """Of a run."""
+
+FINAL: frozenset[State] = frozenset({"done", "failed", "cancelled"})
+"""The states of a run that is over."""
+
+STATES = {
+    "queued": "waiting",
+    "running": "running",
+    "done": "finished",
+    "failed": "failed",
+    "refused": "refused by a limit",
+    "cancelled": "cancelled",
+}
+"""The word for each state of a run or a trial, wherever people read it."""
 
 
 class Count(BaseModel):
