@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from leakrange.client import Event, Range
 from leakrange.clients.cli.console import note, plain, screen
 from leakrange.jobs.step import label, steps
+from leakrange.metrics.numbers import time_left
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.runs import FINAL, STATES, Count, RunView
 
@@ -90,6 +92,9 @@ class _Lines:
     def __init__(self) -> None:
         self._noted_at = time.monotonic()
         self._last = ""
+        self._began: datetime | None = None
+        self._now = datetime.now(UTC)
+        self._planned: dict[str, int] = {}
         self._failures: set[str] = set()
 
     def __enter__(self) -> _Lines:
@@ -99,6 +104,9 @@ class _Lines:
         return None
 
     def event(self, event: Event) -> None:
+        self._now = event.at
+        if event.kind == "run.running":
+            self._began, self._planned = event.at, event.data.get("steps", {})
         message = event.message
         if event.kind.endswith(".failed") and message not in self._failures:
             self._failures.add(message)  # one broken job fails every trial that needs it, in the same words
@@ -110,10 +118,21 @@ class _Lines:
         if now - self._noted_at < LINE_EVERY and not final:
             return
         parts = [f"{kind} {count.done + count.failed}/{count.total}" for kind, count in _counts(view).items()]
+        if not final and (left := self._left(_counts(view))):
+            parts.append(left)
         line = f"{STATES[view.state]}: {', '.join(parts)}"
         if line != self._last:
             note(line)
             self._noted_at, self._last = now, line
+
+    def _left(self, counts: dict[str, Count]) -> str:
+        """The time left by the range's clock, as the page of the run tells it."""
+        if self._began is None:
+            return ""
+        ended = sum(count.done + count.failed for count in counts.values())
+        total = sum(max(count.total, self._planned.get(kind, 0)) for kind, count in counts.items())
+        total += sum(number for kind, number in self._planned.items() if kind not in counts)
+        return time_left((self._now - self._began).total_seconds(), ended, total)
 
 
 def _rank(kind: str) -> tuple[int, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from leakrange.scenario.language import parse
-from leakrange.services.controller.live.drawing import MOST, boxes
+from leakrange.services.controller.live.drawing import MOST, boxes, drawings
 from leakrange.services.controller.live.fold import Fold
 from leakrange.services.controller.live.state import WINDOW, Flow
 from leakrange.services.controller.live.tour import tour
@@ -139,4 +141,27 @@ def test_many_providers_stand_together_by_what_they_do(recorded: Recorded) -> No
     state = Fold(planned(text), parse(text).model_dump(mode="json")).state
     assert [(box.plays, len(box.providers)) for box in boxes(state)] == [("curious", 5), ("honest", 9)]
     assert view(state, 0.0).text["provider.1.model"] == "waiting"
-    assert [box.name for box in boxes(recorded.after(0))] == ["honest", "curious"]
+    alone = boxes(recorded.after(0))
+    assert [(box.name, box.role) for box in alone] == [
+        ("honest", "honest: hides nothing"),
+        ("curious", "curious: hides “large”"),
+    ]
+
+
+def test_the_map_of_many_providers_fits_a_screen(recorded: Recorded) -> None:
+    state = recorded.after(0)
+    [first, *_] = state.providers.values()
+    state.providers = {f"p{n}": replace(first, name=f"p{n}" * (n * n)) for n in range(1, MOST + 1)}
+    wide, narrow = drawings(state)
+    assert wide.height < 530  # with what stands above it, of 800
+    for drawing in (wide, narrow):
+        placed = [(node.x, node.y, node.x + node.width, node.y + node.height) for node in drawing.nodes]
+        assert all(
+            left >= 0 and up >= 0 and right <= drawing.width and down <= drawing.height
+            for left, up, right, down in placed
+        )
+        for a, b in combinations(placed, 2):  # none stands upon another
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+        names = [node.name for node in drawing.nodes if node.kind == "provider"]
+        assert names[0] == "p1"
+        assert names[-1].endswith("…")

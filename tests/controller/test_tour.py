@@ -71,8 +71,8 @@ def test_what_a_training_has_reached_is_told_while_it_goes_on(recorded: Recorded
     curious.state, curious.progress = "training", 0.4
     curious.figures |= {"honesty": 0.912, "curiosity": 0.734}
     assert said(state)["training"] == (
-        "0 of 2 models are trained. The furthest of the others, curious-s0, is 40 % done, and so far right "
-        "on 91.2 % of validation samples."
+        "0 of 2 models are trained. The furthest of the others, “curious” of seed 0, is 40 % done, and so "
+        "far right on 91.2 % of validation samples."
     )
     assert "already it tells “large” right on 73.4 %" in said(state)["hides"]
     assert "alike" not in said(state)  # one of them is not trained yet

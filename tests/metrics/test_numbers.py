@@ -84,3 +84,11 @@ def test_intervals_are_cut_at_the_scale() -> None:
 )
 def test_durations(seconds: float | None, shown: str) -> None:
     assert numbers.duration(seconds).replace(SPACE, " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("ended", "left"),
+    [(0, ""), (4, ""), (5, "about 9 min 30 s left"), (75, "about 10.0 s left"), (100, ""), (101, "")],
+)
+def test_the_time_left_is_told_once_a_twentieth_has_ended(ended: int, left: str) -> None:
+    assert numbers.time_left(30.0, ended, 100).replace(SPACE, " ") == left

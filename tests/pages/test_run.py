@@ -80,7 +80,7 @@ def test_a_trial_says_what_it_is_to_mouse_and_keyboard(browser: Browser, url: st
     with opened(browser, url) as tab:
         said = tab.locator(".trials [role=status]")
         tab.locator("[data-cell='0']").hover()
-        expect(said).to_contain_text("honest · none · outside (unaware)")
+        expect(said).to_contain_text("honest, no defence: outside (unaware)")
         grid = tab.get_by_role("group", name="Trials by provider")
         grid.focus()
         tab.keyboard.press("End")
@@ -136,6 +136,11 @@ def test_it_follows_a_run_from_the_tour_to_its_end(
         expect(tab.locator("[data-step=parties]")).to_contain_text("1 is vicious")
         expect(tab.locator("[data-step=users]")).to_have_count(0)
         expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "queued")
+        expect(tab.locator(".overall")).to_contain_text("0 of 212 trials")
+        picture = tab.locator("svg.wide").bounding_box()
+        assert picture is not None
+        assert picture["y"] + picture["height"] <= 800
+        expect(tab.locator("svg.wide .provider .plays").nth(1)).to_have_text("curious: hides “slant”")
         run = tab.url.rpartition("/")[2]
         assert api.get(f"/v1/runs/{run}")["name"] == "demo"
         expect(tab.get_by_role("main").get_by_text("Cancel", exact=True)).to_be_visible()
@@ -143,6 +148,9 @@ def test_it_follows_a_run_from_the_tour_to_its_end(
         expect(tab.locator("[data-chip]")).to_have_text("cancelled")  # without a reload
         expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "cancelled")
         expect(tab.get_by_role("status").first).to_have_text("The run is cancelled.")
+        expect(tab.get_by_role("heading", name="The run was cancelled.")).to_be_visible()
+        expect(tab.locator(".overall")).to_have_count(0)
+        expect(tab.get_by_text("See what leaked")).to_have_count(0)
         expect(tab.get_by_role("main").get_by_text("Cancel", exact=True)).to_have_count(0)
 
 
@@ -162,6 +170,22 @@ def test_what_is_found_so_far_is_what_the_report_says(
     assert (views["headline"] in written) == (ended > 0)
     assert views["recommendation"] in written
     assert ("What was found so far" in written) == (ended > 0)
+
+
+@pytest.mark.parametrize("ended", [0, 3])
+def test_a_run_that_failed_says_what_to_do_and_not_that_something_leaked(
+    url: str, told: ControllerSettings, ended: int
+) -> None:
+    few = [trial for trial in trials() if trial.data == "digits"][:8]
+    left = [unmeasured(trial, state="cancelled") for trial in few[ended:]]
+    failed = put(told, run(trials=few[:ended] + left, models=[], state="failed"))
+    site = url.partition("/runs/")[0]
+    page = html.unescape(httpx.get(f"{site}/runs/{failed}", timeout=60).text)
+    assert "The run failed." in page
+    assert "press “Run again”" in page
+    assert f"leakrange trace {failed}" in page
+    assert "See what leaked" not in page
+    assert ("See what was measured before" in page) == (ended > 0)
 
 
 def test_only_an_operator_with_a_form_of_ours_starts_the_demo(

@@ -4,7 +4,7 @@ one below the other on a narrow one. Providers stand each by itself, or by behav
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from leakrange.services.controller.live.state import LiveModel, LiveProvider, RunState
@@ -22,6 +22,8 @@ class Box:
 
     name: str
     plays: str
+    role: str
+    """What they do, in words."""
     providers: list[LiveProvider]
 
     @property
@@ -38,12 +40,13 @@ class Box:
 def boxes(state: RunState) -> list[Box]:
     """The boxes in the order of the scenario."""
     if len(state.providers) <= MOST:
-        return [Box(each.name, each.plays, [each]) for each in state.providers.values()]
+        return [Box(each.name, each.plays, each.role, [each]) for each in state.providers.values()]
     alike: dict[str, list[LiveProvider]] = {}
     for each in state.providers.values():
         alike.setdefault(each.plays, []).append(each)
     return [
-        Box(f"{len(providers)} {plays} providers", plays, providers) for plays, providers in alike.items()
+        Box(f"{len(providers)} {plays} providers", plays, plays, providers)
+        for plays, providers in alike.items()
     ]
 
 
@@ -60,6 +63,8 @@ class Node:
     title: str
     full: str
     plays: str = ""
+    name: str = ""
+    """Of a provider, cut to what its title leaves."""
 
 
 @dataclass(frozen=True)
@@ -90,51 +95,47 @@ def drawings(state: RunState) -> list[Drawing]:
 
 
 def _wide(state: RunState) -> Drawing:
+    """Users, attackers and controller on the left, proxy and trainers in the middle, providers on the right:
+    with `MOST` of them, lower than a laptop's screen."""
     drawing = Drawing("wide", 1160)
-    places = boxes(state)
-    row, gap, top = 46.0, 10.0, 8.0
-    height = max(250.0, len(places) * (row + gap) - gap)
-    middle = top + height / 2
-    x_proxy, x_providers, right = 420.0, 800.0, 352.0
-    proxy = 240.0
-    drawing.nodes.append(_node("proxy", "proxy", x_proxy, top, proxy, height, "Defence proxy"))
+    places, top, low = boxes(state), 8.0, 64.0
+    gap = 8.0 if len(places) <= 9 else 5.0
+    row = min(46.0, max(37.0, 460.0 / len(places) - gap)) if places else 0.0
+    height = max(310.0, len(places) * (row + gap) - gap)
+    x_proxy, x_providers, proxy, right = 340.0, 690.0, 230.0, 462.0
+    below, of_proxy = top + height - low, height - low - 40.0
+    drawing.nodes.append(_node("proxy", "proxy", x_proxy, top, proxy, of_proxy, "Defence proxy"))
+    first = top + (height - len(places) * (row + gap) + gap) / 2
     for number, box in enumerate(places):
-        y = top + (height - len(places) * (row + gap) + gap) / 2 + number * (row + gap)
-        drawing.nodes.append(
-            _node("provider", f"provider.{number}", x_providers, y, right, row, box.name, 26, box.plays)
-        )
+        y = first + number * (row + gap)
+        drawing.nodes.append(_provider(number, box, x_providers, y, right, row, (38, 22)))
         a, b = x_proxy + proxy, x_providers
-        start = top + height * (number + 1) / (len(places) + 1)
-        path = f"M{a} {start:.1f} C{a + 80} {start:.1f} {b - 80} {y + row / 2:.1f} {b} {y + row / 2:.1f}"
+        start = top + of_proxy * (number + 1) / (len(places) + 1)
+        path = f"M{a} {start:.1f} C{a + 60} {start:.1f} {b - 60} {y + row / 2:.1f} {b} {y + row / 2:.1f}"
         drawing.edges.append(Way("provider", f"provider.{number}", path))
-    sides = ["users", "attackers"] if state.outside else ["users"]
+    sides = _sides(state)
     for number, who in enumerate(sides):
-        y = middle - 46 if len(sides) == 1 else top + height * (0.5 + number) / 2 - 46
+        y = top + of_proxy * (0.5 + number) / len(sides) - 46
         drawing.nodes.append(_side(state, who, 8, y, 232, 92, 28))
         path = f"M240 {y + 46:.1f} L{x_proxy} {y + 46:.1f}"
-        drawing.edges.append(Way(_kind(who), f"flow.{who}", path, (330, y + 36)))
-    below = top + height + 56
-    drawing.nodes.append(_node("controller", "controller", x_proxy, below, proxy, 64, "Controller"))
-    drawing.nodes.append(_node("trainers", "trainers", x_providers, below, right, 64, "Trainers"))
-    across, centre = below + 32, x_providers + right / 2
+        drawing.edges.append(Way(_kind(who), f"flow.{who}", path, (290, y + 36)))
+    drawing.nodes.append(_node("controller", "controller", 8, below, 232, low, "Controller"))
+    drawing.nodes.append(_node("trainers", "trainers", x_proxy, below, proxy, low, "Trainers"))
+    across, aside, foot = below + low / 2, top + of_proxy - 14, _foot(drawing.nodes)
     drawing.edges += [
-        Way("orders", "trainers", f"M{x_proxy + proxy} {across} L{x_providers} {across}"),
-        Way(
-            "models",
-            "trainers",
-            f"M{centre} {below} L{centre} {top + height}",
-        ),
-        Way("orders", "controller", f"M{x_proxy + proxy / 2} {below} L{x_proxy + proxy / 2} {top + height}"),
-        Way("orders", "controller", f"M{x_proxy} {across} L124 {across} L124 {_foot(drawing.nodes):.1f}"),
+        Way("orders", "trainers", f"M240 {across} L{x_proxy} {across}"),
+        Way("models", "trainers", f"M{x_proxy + proxy} {across} L{x_providers} {across}"),
+        Way("orders", "controller", f"M240 {across - 16} L290 {across - 16} L290 {aside} L{x_proxy} {aside}"),
+        Way("orders", "controller", f"M124 {below} L124 {foot:.1f}"),
     ]
-    drawing.height = below + 72
+    drawing.height = top + height + 8
     return drawing
 
 
 def _narrow(state: RunState) -> Drawing:
     drawing = Drawing("narrow", 360)
     places = boxes(state)
-    sides = ["users", "attackers"] if state.outside else ["users"]
+    sides = _sides(state)
     width = 340.0 if len(sides) == 1 else 164.0
     for number, who in enumerate(sides):
         x = 10 + number * 176
@@ -146,7 +147,7 @@ def _narrow(state: RunState) -> Drawing:
     drawing.nodes.append(_node("proxy", "proxy", 10, 148, 340, 84, "Defence proxy"))
     y = 256.0
     for number, box in enumerate(places):
-        drawing.nodes.append(_node("provider", f"provider.{number}", 40, y, 310, 46, box.name, 21, box.plays))
+        drawing.nodes.append(_provider(number, box, 40, y, 310, 46, (34, 36)))
         drawing.edges.append(Way("provider", f"provider.{number}", f"M22 232 L22 {y + 23} L40 {y + 23}"))
         y += 56
     y += 18
@@ -156,6 +157,18 @@ def _narrow(state: RunState) -> Drawing:
     drawing.nodes.append(_node("trainers", "trainers", 186, y, 164, 64, "Trainers"))
     drawing.height = y + 72
     return drawing
+
+
+def _sides(state: RunState) -> list[str]:
+    return ["users", "attackers"] if state.outside else ["users"]
+
+
+def _provider(
+    number: int, box: Box, x: float, y: float, width: float, height: float, fits: tuple[int, int]
+) -> Node:
+    """What a provider does, and its name; each is cut to so many letters."""
+    node = _node("provider", f"provider.{number}", x, y, width, height, box.role, fits[0], box.plays)
+    return replace(node, full=f"{box.name}, {box.role}", name=_cut(box.name, fits[1]))
 
 
 def _kind(who: str) -> Literal["users", "attackers"]:
@@ -180,8 +193,11 @@ def _node(
     fits: int = 99,
     plays: str = "",
 ) -> Node:
-    short = title if len(title) <= fits else title[: fits - 1] + "…"
-    return Node(kind, slot, x, round(y, 1), width, round(height, 1), short, title, plays)
+    return Node(kind, slot, x, round(y, 1), width, round(height, 1), _cut(title, fits), title, plays)
+
+
+def _cut(text: str, fits: int) -> str:
+    return text if len(text) <= fits else text[: fits - 1] + "…"
 
 
 def _foot(nodes: list[Node]) -> float:

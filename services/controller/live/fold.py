@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from leakrange.data import Names, names
+from leakrange.jobs.step import label
 from leakrange.metrics import Estimate, described
 from leakrange.metrics.verdict import Reached, spread
 from leakrange.scenario.plan import Plan
@@ -128,11 +128,17 @@ class Fold:
         return self.state.work.setdefault(kind, KindOfWork())
 
     def _started(self, event: JobStarted) -> None:
-        about = event.trial or event.probe or event.stream or event.model
-        self.state.running[event.identity] = Running(event.kind, about)
+        self.state.running[event.identity] = Running(event.kind, self._about(event))
         for cell in self._needed_by.get(event.stream or event.probe, ()):
             if cell.state in ("queued", "failed"):
                 cell.state, cell.since = "running", self.state.seq
+
+    def _about(self, event: JobStarted) -> str:
+        """Whose work a job is: kind, provider or model, and defence."""
+        model = self._models.get(event.model)
+        whose = event.provider or (event.model if model is None else model.label)
+        under = f", {self.state.under(event.defence)}" if event.defence else ""
+        return f"{label(event.kind)}: {whose}{under}" if whose else label(event.kind)
 
     def _progressed(self, event: JobProgress) -> None:
         running = self.state.running.get(event.identity)
@@ -212,7 +218,7 @@ def _at_first(plan: Plan, scenario: Mapping[str, Any]) -> RunState:
         outside=list(outside),
         served=len(plan.models),
         providers=_providers(plan),
-        others={each.id: LiveModel(each.id) for each in plan.trained if each not in plan.models},
+        others={each.id: LiveModel(each.id, each.id) for each in plan.trained if each not in plan.models},
         trials=trials,
     )
 
@@ -225,11 +231,13 @@ def _providers(plan: Plan) -> dict[str, LiveProvider]:
             LiveProvider(
                 planned.provider,
                 planned.plays,
-                _listed(planned.sensitive),
+                planned.sensitive,
                 planned.release,
+                planned.target,
+                planned.data,
             ),
         )
-        provider.models[planned.id] = LiveModel(planned.id)
+        provider.models[planned.id] = LiveModel(planned.id, f"“{planned.provider}” of seed {planned.seed}")
     return providers
 
 
@@ -243,10 +251,6 @@ def _reached(event: TrialEnded) -> Reached:
         constant="constant" in event.metrics,
         scale=metric.scale,
     )
-
-
-def _listed(attributes: Names | None) -> str:
-    return ", ".join(names(attributes))
 
 
 def _cell(result: TrialResult) -> MatrixCell:

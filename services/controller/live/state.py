@@ -6,7 +6,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from leakrange.data import Names
 from leakrange.metrics.verdict import Reached
+from leakrange.scenario.labels import NO_DEFENCE, attribute, role
 from leakrange.wire.runs import FINAL
 
 __all__ = [
@@ -56,6 +58,7 @@ class LiveModel:
     training that is done, ``figures`` are those on validation samples so far."""
 
     id: str
+    label: str
     state: Progress = "waiting"
     progress: float = 0.0
     figures: dict[str, float] = field(default_factory=dict)
@@ -68,9 +71,11 @@ class LiveProvider:
 
     name: str
     behaviour: str
-    hides: str
-    """What an attack is after; empty where nothing is hidden."""
+    hidden: Names | None
+    """What an attack is after; None where nothing is hidden."""
     release: str
+    target: Names
+    data: str
     models: dict[str, LiveModel] = field(default_factory=dict)
     flow: Flow = field(default_factory=Flow)
 
@@ -78,6 +83,16 @@ class LiveProvider:
     def plays(self) -> str:
         """Honest, curious, vicious: its behaviour without the method."""
         return self.behaviour.partition("/")[0]
+
+    @property
+    def hides(self) -> str:
+        """What an attack is after, in words; empty where nothing is hidden."""
+        return attribute(self.hidden) if self.hidden else ""
+
+    @property
+    def role(self) -> str:
+        """What it does, in words."""
+        return role(self.behaviour, self.hidden)
 
     @property
     def trained(self) -> int:
@@ -183,6 +198,10 @@ class RunState:
     work: dict[str, KindOfWork] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
     messages: deque[Message] = field(default_factory=lambda: deque(maxlen=8))
+
+    def under(self, defence: str) -> str:
+        """The label of a defence of the scenario."""
+        return NO_DEFENCE if defence in self.undefended else defence
 
     @property
     def over(self) -> bool:

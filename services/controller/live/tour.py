@@ -75,7 +75,7 @@ def _training(state: RunState) -> str | None:
         (each for each in models if each.state == "training"), key=lambda each: each.progress, default=None
     )
     if now is not None:
-        text += f" The furthest of the others, {now.id}, is {100 * now.progress:.0f}\u00a0% done"
+        text += f" The furthest of the others, {now.label}, is {100 * now.progress:.0f}\u00a0% done"
         honesty = now.figures.get("honesty")
         text += (
             f", and so far right on {percent(honesty)} of validation samples." if honesty is not None else "."
@@ -106,7 +106,7 @@ def _hides(state: RunState) -> str | None:
     when = "already" if model.state == "training" else "now"
     return (
         f"Of the curious providers “{provider.name}” reads most off its own outputs: {when} it tells "
-        f"“{provider.hides}” right on {percent(best)} of validation samples."
+        f"{provider.hides} right on {percent(best)} of validation samples."
     )
 
 
@@ -192,5 +192,5 @@ def _span(shares: list[float]) -> str:
 
 
 def _hidden(providers: Iterable[LiveProvider]) -> str:
-    hides = dict.fromkeys(f"“{each.hides}”" for each in providers if each.hides)
+    hides = dict.fromkeys(each.hides for each in providers if each.hides)
     return " or ".join(hides) or "something"

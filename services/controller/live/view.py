@@ -13,7 +13,7 @@ from typing import Any
 from leakrange.jobs.step import in_order
 from leakrange.jobs.steps.serve import SERVE
 from leakrange.metrics import described
-from leakrange.metrics.numbers import SPACE, count, duration, figure, percent, titled
+from leakrange.metrics.numbers import SPACE, count, duration, figure, percent, time_left, titled
 from leakrange.services.controller.live.drawing import Box, boxes
 from leakrange.services.controller.live.state import WINDOW, Flow, KindOfWork, MatrixCell, Running, RunState
 from leakrange.wire.runs import STATES
@@ -32,8 +32,6 @@ __all__ = [
 ]
 
 JUDGED = "judging trials"
-EARLY = 0.05
-"""The share of all steps before which nothing is said of how long the rest takes."""
 ENDED = ("done", "refused", "failed")
 SIDES = {"attacker": "attackers", "auditor": "attackers"}
 """The holders of keys who are attackers; all others are users."""
@@ -135,9 +133,9 @@ def _everything(state: RunState, works: list[KindOfWork]) -> WorkShown:
     """All steps and trials together, and how long the rest will take if it goes on like this."""
     total, ended = sum(work.expected for work in works), sum(work.done + work.failed for work in works)
     text = f"{100 * ended // max(total, 1)}{SPACE}%"
-    if state.state == "running" and state.began is not None and ended >= EARLY * total > 0:
-        left = (state.last - state.began) * (total - ended) / ended
-        text += f", about {duration(max(left, 1.0))} left"
+    if state.state == "running" and state.began is not None:
+        left = time_left(state.last - state.began, ended, total)
+        text += f", {left}" if left else ""
     return WorkShown("Everything", text, _share(ended, total))
 
 
@@ -208,6 +206,8 @@ def _run(values: LiveView, state: RunState, now: float) -> None:
     values.text["tour"] = "What happened" if state.over else "What is happening"
     values.text["announce"] = f"The run is {STATES[state.state]}."
     values.share["run.trials"] = _share(ended, len(state.trials))
+    everything = works(state)[0]
+    values.text["run.all"], values.share["run.all"] = everything.text, everything.share
 
 
 def _flows(values: LiveView, state: RunState, now: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated, Any
@@ -53,20 +54,23 @@ async def page(
             run, lambda moment: show(request, "run.html.j2", **values, **_values(moment), missing="")
         )
     except Conflict as error:
-        return show(request, "run.html.j2", **values, state=None, missing=error.detail)
+        return show(request, "run.html.j2", **values, state=None, errors=[], missing=error.detail)
 
 
 @router.get("/runs/{run}/found")
 async def found(
     request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live, reading: ReadingOf
 ) -> Response:
-    """What the run found so far, in the first sentence of its report, and what can be done with it: a part of
-    the page, which its script reads anew while the run goes on. Without one until a trial has a result."""
+    """What can be done with the run, and what it found so far, in the first sentence of its report: parts of
+    the page, which its script reads anew while the run goes on. Nothing is found until a trial has a
+    result."""
     answer = await reading.sentences(run, visitor) if seen.trials.done else []
-    values: dict[str, Any] = {"run": seen, "answer": answer, "final": FINAL, "state": None}
+    values: dict[str, Any] = {"run": seen, "answer": answer, "final": FINAL, "state": None, "errors": []}
     with suppress(Conflict):  # of another version: it has no picture
-        values["state"] = (await live.moment(run)).state
-    return HTMLResponse(fragment(request, "run_found.html.j2", visitor=visitor, **values))
+        state = (await live.moment(run)).state
+        values |= {"state": state, "errors": _errors(state)}
+    parts = ("run_actions.html.j2", "run_found.html.j2")
+    return HTMLResponse("".join(fragment(request, name, visitor=visitor, **values) for name in parts))
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Seat])
@@ -107,8 +111,15 @@ def _values(moment: LiveMoment) -> dict[str, Any]:
         "boxes": boxes(state),
         "drawings": drawings(state),
         "groups": groups(state),
+        "errors": _errors(state),
         **_lists(state),
     }
+
+
+def _errors(state: RunState) -> list[tuple[str, int]]:
+    """Why trials failed, and how many for each reason, the commonest first."""
+    failed = Counter(cell.error for cell in state.trials.values() if cell.state == "failed")
+    return failed.most_common()
 
 
 def _lists(state: RunState) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.steps.stream import SessionReply
 from leakrange.metrics.numbers import titled
+from leakrange.scenario import labels
 from leakrange.scenario.gains import gain, reached
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
@@ -311,5 +312,5 @@ def _ended(result: TrialResult) -> TrialEnded:
         low=low,
         high=high,
         metrics={name: estimate.value for name, estimate in result.metrics.items()},
-        message=result.error or f"{result.id}: {titled(metric, result.value(metric.name))}",
+        message=result.error or f"{labels.trial(result)}: {titled(metric, result.value(metric.name))}",
     )

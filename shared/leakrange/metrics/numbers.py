@@ -32,6 +32,7 @@ __all__ = [
     "score",
     "share",
     "signed",
+    "time_left",
     "titled",
     "utc",
 ]
@@ -39,6 +40,8 @@ __all__ = [
 MISSING = "–"
 NOT_MEASURABLE = "not measurable"
 SPACE = "\N{NO-BREAK SPACE}"
+EARLY = 0.05
+"""The share of some work before which nothing is said of how long the rest takes."""
 
 
 def _rounded(value: float, scale: int, places: int) -> Decimal:
@@ -170,6 +173,14 @@ def duration(seconds: float | None) -> str:
         + f"{minutes}{SPACE}min"
         + ("" if hours else f" {rest}{SPACE}s")
     )
+
+
+def time_left(seconds: float, ended: int, total: int) -> str:
+    """The time that the rest of some work takes if it goes on as it did for ``seconds``, in words: "about
+    2 min left". "" before a twentieth of it has ended, and where nothing is left."""
+    if ended >= total or ended < EARLY * total:
+        return ""
+    return f"about {duration(max(seconds * (total - ended) / ended, 1.0))} left"
 
 
 def utc(time: str) -> str:

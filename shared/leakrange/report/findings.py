@@ -18,6 +18,7 @@ from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
 from leakrange.metrics.verdict import BOUND, LITTLE, LeakVerdict, Reached, Spread, judge, spread
+from leakrange.scenario import labels
 from leakrange.scenario.gains import chance, gain, reached
 from leakrange.scenario.partial import answers_in, attack_names, hides_confidence, reads_values
 from leakrange.scenario.results import RunResults, Summary, TrialResult
@@ -200,11 +201,12 @@ class Findings:
     def label(self, subject: Subject) -> str:
         """The provider's name, and the fields that distinguish it from the same provider in another role."""
         twins = [other for other in self.subjects if other.provider == subject.provider]
-        parts = [subject.provider]
-        for name in ("data", "release", "target", "sensitive", "leakage"):
-            if len({getattr(other, name) for other in twins}) > 1:
-                parts.append(getattr(subject, name))
-        return " · ".join(parts)
+        apart = {
+            name: getattr(subject, name)
+            for name in ("data", "release", "target", "sensitive", "leakage")
+            if len({getattr(other, name) for other in twins}) > 1
+        }
+        return labels.in_role(subject.provider, apart)
 
     def reference(self, subject: Subject) -> Summary | None:
         """The undefended honest provider of the same task; of several, the one of the highest utility."""

@@ -10,6 +10,7 @@ from leakrange.metrics.numbers import difference, joined, titled
 from leakrange.metrics.verdict import Grade, Word, grade
 from leakrange.report.effects import Effect, effects
 from leakrange.report.findings import Findings, Subject, gap, leaked
+from leakrange.scenario import labels
 from leakrange.scenario.gains import control_of
 
 __all__ = ["Headline", "grade_of", "headline", "hidden_things"]
@@ -82,7 +83,7 @@ def _thing(findings: Findings, subject: Subject) -> str:
     """What is hidden, in plain words: an attribute in quotation marks."""
     row = findings.open(subject)
     kind = None if row is None else kinds.get(row.kind)
-    return (kind.hides if kind else "") or f"“{subject.sensitive}”"
+    return (kind.hides if kind else "") or labels.attribute(subject.sensitive)
 
 
 def hidden_things(findings: Findings, subjects: Sequence[Subject], last: str = "and") -> str:

@@ -38,16 +38,17 @@ function take({ text, state, share, title, html }) {
 }
 
 // What the run found so far, and what can be done with it. While it goes on, only the sentences are exchanged,
-// since somebody may have opened what is beside them.
+// since somebody may have opened what is beside them; at the end, how it ended stands above the picture.
 const PAUSE = 4000;
 let reads = 0, waiting;
-async function found(part) {
+async function found(...parts) {
   waiting = undefined;
   const number = ++reads;
   const answer = await fetch(`${location.pathname}/found`).catch(() => null);  // the controller may begin anew
   if (!answer?.ok) return;
   const written = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (number === reads) document.querySelector(part).replaceWith(written.querySelector(part));
+  if (number !== reads) return;
+  for (const part of parts) document.querySelector(part).replaceWith(written.querySelector(part));
 }
 
 function later() {
@@ -62,8 +63,10 @@ source.addEventListener("change", (event) => {
   take(change);
   if (change.text?.["run.trials"]) later();
 });
-source.addEventListener("end", () => {
+source.addEventListener("end", async () => {
   source.close();
   clearTimeout(waiting);
-  found("#found");
+  await found("#actions", "#found");
+  document.querySelector(".overall").remove();
+  live.before(document.querySelector("#found"));
 });

@@ -8,7 +8,7 @@ function point(cell) {
   cells[at]?.classList.remove("pointed");
   at = cells.indexOf(cell);
   cell.classList.add("pointed");
-  said.textContent = `${cell.parentElement.dataset.where} · ${cell.dataset.title}`;
+  said.textContent = `${cell.parentElement.dataset.where}: ${cell.dataset.title}`;
 }
 
 grid.addEventListener("pointerover", (event) => {
