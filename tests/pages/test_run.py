@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from leakrange.services.controller.live.view import view
 from leakrange.services.controller.settings import ControllerSettings
-from tests.controller.conftest import Api, serve
+from tests.controller.conftest import Api, serve, using
 from tests.controller.recorded import Recorded, recorded_run
 from tests.controller.test_views import put
 from tests.pages.conftest import opened
@@ -214,3 +214,65 @@ def test_a_run_of_another_version_says_why_it_has_no_picture(
 def test_there_is_no_page_of_a_run_that_is_not_there(site: str) -> None:
     for path in ("/runs/no-such-run", "/runs/no-such-run/live"):
         assert httpx.get(f"{site}{path}").status_code == 404
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_class_goes_through_a_run_by_keys_and_buttons(
+    browser: Browser, url: str, recorded: Recorded, width: int, scheme: str
+) -> None:
+    with opened(browser, url, width=width, scheme=scheme) as tab:
+        tab.get_by_role("link", name="Step by step").click()
+        heading = tab.locator(".step:visible h2")
+        expect(heading).to_have_text("1 of 7 Who uses it")
+        tab.keyboard.press("ArrowLeft")
+        expect(heading).to_have_text("1 of 7 Who uses it")
+        tab.keyboard.press("ArrowRight")
+        tab.get_by_role("button", name="Next").click()
+        expect(heading).to_have_text("3 of 7 What the provider keeps")
+        kept = sum(spent for name, spent in recorded.spent.items() if ".users.curious-" in name)
+        expect(tab.locator(".step:visible .figure strong")).to_have_text(f"{kept:,}")
+        expect(tab.locator(".step:visible .notes p").first).to_be_hidden()
+        tab.keyboard.press("n")
+        expect(tab.locator(".step:visible .notes p").first).to_be_visible()
+        tab.keyboard.press("End")
+        expect(heading).to_have_text("7 of 7 What that costs")
+        expect(tab.locator(".step:visible .notes p").first).to_be_visible()  # they stay open
+        expect(tab.get_by_role("button", name="Next")).to_be_disabled()
+        tab.get_by_role("button", name="Back").click()
+        tab.get_by_role("button", name="Notes").click()
+        expect(tab.locator(".step:visible .bars li")).to_have_count(3)
+        assert findings(tab) == []
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        if width > 760:  # what a class sees on a small projector
+            tab.set_viewport_size({"width": 1280, "height": 720})
+            assert tab.evaluate("document.documentElement.scrollHeight") <= 720
+        tab.reload()
+        expect(heading).to_have_text("6 of 7 What a defence changes")
+        tab.get_by_text("Provider: curious").click()
+        tab.get_by_role("link", name="honest", exact=True).click()
+        expect(tab.locator(".step:visible .sentence")).to_contain_text("“honest”")
+
+
+def test_steps_that_wait_say_so_and_a_look_that_changes_nothing_costs_nothing(
+    browser: Browser, settings: Callable[..., ControllerSettings]
+) -> None:
+    with serve(settings()) as site, using(site) as api:
+        run = api.start()
+        with opened(browser, f"{site}/runs/{run}/steps#step-5") as tab:
+            step = tab.locator(".step:visible")
+            expect(step).to_contain_text("The run has not come that far.")
+            seen = str(tab.locator("#steps").get_attribute("hx-get")).partition("seen=")[2].partition("&")[0]
+            again = httpx.get(f"{site}/runs/{run}/steps", params={"seen": seen})
+            assert again.status_code == 204
+            api.cancel(run)
+            expect(step).to_contain_text("This run did not measure it.")  # without a reload, at its place
+            expect(step.locator("h2")).to_contain_text("5 of 7")
+            assert tab.locator("#steps").get_attribute("hx-get") is None
+
+
+def test_a_provider_that_the_run_has_not_is_not_found(url: str) -> None:
+    for provider in ("nobody", "<script>alert(1)</script>", "x" * 129):
+        answer = httpx.get(f"{url}/steps", params={"provider": provider})
+        assert answer.status_code in (404, 422)
+        assert "<script>alert" not in answer.text
+    assert httpx.get(f"{url}/steps").headers["content-security-policy"].startswith("default-src")

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
+from leakrange.attacks.kinds import kinds
+from leakrange.data import names
 from leakrange.jobs.step import label
 from leakrange.metrics import Estimate, described
 from leakrange.metrics.verdict import Reached, spread
-from leakrange.scenario.plan import Plan
+from leakrange.scenario.labels import attribute
+from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import TrialResult
 from leakrange.services.controller.live.state import (
     CellState,
@@ -235,10 +238,16 @@ def _providers(plan: Plan) -> dict[str, LiveProvider]:
                 planned.release,
                 planned.target,
                 planned.data,
+                _classes(plan, planned),
             ),
         )
         provider.models[planned.id] = LiveModel(planned.id, f"“{planned.provider}” of seed {planned.seed}")
     return providers
+
+
+def _classes(plan: Plan, planned: PlannedModel) -> list[str]:
+    hidden = names(planned.sensitive)
+    return plan.classes.get(planned.data, {}).get(hidden[0], []) if hidden else []
 
 
 def _reached(event: TrialEnded) -> Reached:
@@ -254,6 +263,7 @@ def _reached(event: TrialEnded) -> Reached:
 
 
 def _cell(result: TrialResult) -> MatrixCell:
+    kind = kinds.get(result.kind)
     return MatrixCell(
         result.id,
         result.provider,
@@ -262,5 +272,5 @@ def _cell(result: TrialResult) -> MatrixCell:
         result.knowledge,
         result.budget,
         result.seed,
-        result.sensitive,
+        (kind.hides if kind else "") or attribute(result.sensitive or None),
     )

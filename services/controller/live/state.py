@@ -76,6 +76,8 @@ class LiveProvider:
     release: str
     target: Names
     data: str
+    classes: list[str]
+    """The classes of what an attack is after; of several attributes those of the first."""
     models: dict[str, LiveModel] = field(default_factory=dict)
     flow: Flow = field(default_factory=Flow)
 

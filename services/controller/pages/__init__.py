@@ -23,6 +23,7 @@ from leakrange.services.controller.pages import (
     protection,
     run,
     run_actions,
+    steps,
     victim,
 )
 from leakrange.services.controller.pages.login import LoginGuesses
@@ -37,6 +38,7 @@ PAGES = (
     run,
     board,
     run_actions,
+    steps,
     editor,
     compare,
     models,

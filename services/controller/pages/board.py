@@ -14,6 +14,7 @@ from leakrange.report.as_data import theme
 from leakrange.report.charts.drawing import Chart
 from leakrange.report.charts.gallery import tile_of
 from leakrange.report.charts.picture import Picture
+from leakrange.report.lesson import lesson
 from leakrange.report.narrowed import Narrowing
 from leakrange.report.rendering import FOLD_AFTER
 from leakrange.services.controller.pages.assets import CHARTS, address
@@ -23,6 +24,7 @@ from leakrange.services.controller.requests import Identity
 from leakrange.services.controller.views.endpoints import Narrow, View, ViewsOf
 from leakrange.services.controller.views.service import Held
 from leakrange.services.controller.visitors import Reading, Visitor
+from leakrange.wire.views import LessonStep
 
 router = APIRouter(include_in_schema=False, route_class=Expensive)
 ROWS = 500
@@ -71,6 +73,14 @@ async def sentences(run: Identity, service: ViewsOf) -> list[str]:
     """What was found in one sentence, and what to do, for the page of a run."""
     first = (await service.contents(run)).contents.headline
     return [text for text in (first.sentence, first.recommendation) if text]
+
+
+@router.get("/runs/{run}/lesson")
+async def told_to_a_class(
+    run: Identity, provider: Annotated[str, Query(max_length=128)], service: ViewsOf
+) -> list[LessonStep]:
+    """What was found about one provider, step by step, for the page that a class looks at."""
+    return lesson((await service.contents(run)).contents.findings, provider)
 
 
 def _fragment(request: Request, visitor: Visitor, values: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import asdict
+from urllib.parse import urlencode
 
 import aiohttp
 import orjson
@@ -17,6 +18,7 @@ from leakrange.services.controller.turns import Turns
 from leakrange.services.controller.visitors import Visitor, reader
 from leakrange.wire.answers import Answer, raise_problem
 from leakrange.wire.errors import Unavailable
+from leakrange.wire.views import LessonStep
 
 __all__ = ["VISITOR", "ReadingProcess"]
 
@@ -68,6 +70,11 @@ class ReadingProcess:
         """The first sentence of the report of a run, and the recommendation. Raises as `answer` does."""
         sentences: list[str] = orjson.loads(await self.read(f"/runs/{run}/sentences", visitor))
         return sentences
+
+    async def lesson(self, run: str, provider: str, visitor: Visitor) -> list[LessonStep]:
+        """What a run found about a provider, step by step. Raises as `answer` does."""
+        read = await self.read(f"/runs/{run}/lesson?{urlencode({'provider': provider})}", visitor)
+        return [LessonStep(**each) for each in orjson.loads(read)]
 
     async def stop(self) -> None:
         """End the process."""

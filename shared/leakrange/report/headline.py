@@ -13,7 +13,7 @@ from leakrange.report.findings import Findings, Subject, gap, leaked
 from leakrange.scenario import labels
 from leakrange.scenario.gains import control_of
 
-__all__ = ["Headline", "grade_of", "headline", "hidden_things"]
+__all__ = ["Headline", "grade_of", "headline", "hidden_things", "thing"]
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HELPS = {
@@ -79,7 +79,7 @@ def grade_of(findings: Findings, subject: Subject, defence: str) -> Grade | None
     return grade(verdict.word, findings.way(row), verdict.most)
 
 
-def _thing(findings: Findings, subject: Subject) -> str:
+def thing(findings: Findings, subject: Subject) -> str:
     """What is hidden, in plain words: an attribute in quotation marks."""
     row = findings.open(subject)
     kind = None if row is None else kinds.get(row.kind)
@@ -88,7 +88,7 @@ def _thing(findings: Findings, subject: Subject) -> str:
 
 def hidden_things(findings: Findings, subjects: Sequence[Subject], last: str = "and") -> str:
     """What they hide, in plain words, the last two joined by that word."""
-    names = list(dict.fromkeys(_thing(findings, subject) for subject in subjects))
+    names = list(dict.fromkeys(thing(findings, subject) for subject in subjects))
     shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} other things"]
     return joined(shown) if last == "and" else joined(shown).replace(" and ", f" {last} ")
 
@@ -121,7 +121,7 @@ def _leaks(findings: Findings, leaking: Sequence[Subject], everyone: Sequence[Su
     """Who gives away what: "Two of six providers give away the beard"."""
     names, of = _providers(leaking), _providers(everyone)
     things = hidden_things(findings, leaking)
-    pairs = {(each.provider, _thing(findings, each)) for each in leaking}
+    pairs = {(each.provider, thing(findings, each)) for each in leaking}
     if len(pairs) < len(names) * len({thing for _, thing in pairs}):  # not each of them gives away all
         things = f"something: {things}"
     if len(names) == 1:

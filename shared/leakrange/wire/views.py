@@ -19,6 +19,7 @@ __all__ = [
     "GlanceTable",
     "GroupView",
     "Key",
+    "LessonStep",
     "Paint",
     "PictureView",
     "RunViews",
@@ -211,6 +212,19 @@ class GlanceTable(BaseModel):
     task: str
     defences: list[str]
     rows: list[GlanceLine]
+
+
+@dataclass(frozen=True)
+class LessonStep:
+    """One step of a run that is told to a class: its sentence, its figure with the text ``beside`` it,
+    ``bars`` to compare (label, length in [0, 1], figure), and a ``detail`` for the speaker."""
+
+    name: str
+    sentence: str
+    figure: str
+    beside: str
+    bars: Sequence[tuple[str, float, str]] = ()
+    detail: str = ""
 
 
 class RunViews(BaseModel):
