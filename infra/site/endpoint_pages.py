@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
+from fastapi import FastAPI
 from pydantic import SecretStr
 from schemas import described, fields
 from words import cell, paragraph
 
-__all__ = ["pages"]
+__all__ = ["applications", "pages"]
 
 SECRET = SecretStr("a key that opens nothing, for documents alone")
 INTRODUCTION = """Every server describes itself at `/openapi.json` and, for people, at `/docs`, without any
-network. These pages are made from the same documents, and need none of these servers. Errors are problem
-details (RFC 9457), `application/problem+json`: `type`, `title`, `status`, `detail` and mostly a `hint`."""
+network. These pages are made from the same documents. Errors are problem details (RFC 9457),
+`application/problem+json`: `type`, `title`, `status`, `detail` and mostly a `hint`. The header
+`Authorization: Bearer KEY` says who asks, with the operator key or an API key."""
 METHODS = ("get", "put", "post", "patch", "delete")
 SENTENCES = {
     "controller": "Runs, results, audits, and what the range has.",
@@ -27,23 +32,20 @@ SENTENCES = {
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """A page for each service, and one that lists them."""
-    documents = dict(_documents())
-    rows = [
-        f"| [{name}]({name}.md) | {SENTENCES[name]} | {len(each['paths'])} |"
-        for name, each in documents.items()
-    ]
-    introduction = [
-        "# HTTP APIs",
-        INTRODUCTION,
-        "\n".join(["| service | what it is for | paths |", "|---|---|---|", *rows]),
-    ]
-    yield "http/index.md", "\n\n".join(introduction) + "\n"
+    """A page for each subject of a service, one for each service that lists these, and one for all."""
+    with applications() as servers:
+        documents = {name: app.openapi() for name, app in servers.items()}
+    rows = []
     for name, document in documents.items():
-        yield f"http/{name}.md", "\n\n".join(_page(name, document)) + "\n"
+        rows.append(f"| [{name}]({name}/index.md) | {SENTENCES[name]} | {len(document['paths'])} |")
+        yield from _service(name, document)
+    table = "\n".join(["| service | what it is for | paths |", "|---|---|---|", *rows])
+    yield "http/index.md", "\n\n".join(["# HTTP APIs", INTRODUCTION, table]) + "\n"
 
 
-def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
+@contextmanager
+def applications() -> Iterator[dict[str, FastAPI]]:
+    """Each server's application, by the name of the server, until the block ends. None of them is served."""
     from leakrange.clients.edge.main import create_edge
     from leakrange.clients.edge.settings import EdgeSettings
     from leakrange.services.controller.main import controller
@@ -61,63 +63,128 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
             providers={},
             database_url=f"sqlite:///{place}/nothing.sqlite",
         )
-        yield "controller", controller(settings).openapi()
-        yield "proxy", proxy(ProxySettings(operator_key=SECRET)).app.openapi()
-        yield (
-            "provider",
-            create_provider(
-                ProviderSettings(operator_key=SECRET, models_dir=place, state_dir=place)
-            ).app.openapi(),
-        )
-        yield "edge", create_edge(EdgeSettings(operator_key=SECRET)).openapi()
+        served = ProviderSettings(operator_key=SECRET, models_dir=place, state_dir=place)
+        yield {
+            "controller": controller(settings),
+            "proxy": proxy(ProxySettings(operator_key=SECRET)).app,
+            "provider": create_provider(served).app,
+            "edge": create_edge(EdgeSettings(operator_key=SECRET)),
+        }
 
 
-def _page(name: str, document: Mapping[str, Any]) -> Iterator[str]:
-    info = document["info"]
-    yield f"# {name.capitalize()}"
-    yield paragraph(info.get("description"))
-    yield "## Endpoints"
-    for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                shared = item.get("parameters", [])
-                yield from _operation(method, path, item[method], shared)
+def _service(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     schemas = document.get("components", {}).get("schemas", {})
-    if schemas:
-        yield "## Schemas"
-    for title, schema in schemas.items():
-        yield f"### {title} {{#{title.lower()}}}"
-        if told := schema.get("description"):
-            yield paragraph(told)
-        yield "\n".join(fields(schema, linked=True)) or described(schema, linked=True)
+    subjects = _subjects(document)
+    places: dict[str, str] = {}
+    """Where each schema is described: on the page of the first subject that needs it."""
+    for subject, operations in subjects.items():
+        for schema in _reached([operation for *_, operation in operations], schemas):
+            places.setdefault(schema, _file(subject))
+    rows = []
+    for subject, operations in subjects.items():
+        page = _file(subject)
+        links = {each: ("" if it == page else it) + f"#{each.lower()}" for each, it in places.items()}
+        parts = [f"# {name.capitalize()}: {subject}"]
+        for method, path, operation in operations:
+            parts += _operation(method, path, operation, schemas, links)
+            rows.append(f"| `{method} {path}` | [{subject}]({page}) | {cell(_first(operation))} |")
+        parts += _schemas({each: it for each, it in schemas.items() if places.get(each) == page}, links)
+        yield f"http/{name}/{page}", "\n\n".join(parts) + "\n"
+    table = "\n".join(["| operation | page | what it does |", "|---|---|---|", *rows])
+    introduction = paragraph(document["info"].get("description"))
+    yield f"http/{name}/index.md", f"# {name.capitalize()}\n\n{introduction}\n\n{table}\n"
 
 
-def _operation(method: str, path: str, operation: Mapping[str, Any], shared: list[Any]) -> Iterator[str]:
-    yield f"### {method.upper()} {path}"
-    # A summary that nobody wrote is the name of a function.
+def _subjects(document: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Mapping[str, Any]]]]:
+    """The operations of each page, with method and path: those of a tag; but what an administrator does has a
+    page for each thing that is administered."""
+    subjects: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    for path, item in document["paths"].items():
+        for method in (each for each in METHODS if each in item):
+            operation = dict(item[method])
+            operation["parameters"] = [*item.get("parameters", []), *operation.get("parameters", [])]
+            [tag] = operation["tags"]
+            subject = path.split("/")[2] if tag == "admin" else tag
+            subjects.setdefault(subject, []).append((method.upper(), path, operation))
+    return subjects
+
+
+def _file(subject: str) -> str:
+    return subject.lower().replace(" ", "-") + ".md"
+
+
+def _first(operation: Mapping[str, Any]) -> str:
+    """What it does in a sentence. A summary that nobody wrote is the name of a function."""
+    text = paragraph(operation.get("description") or operation.get("summary"))
+    return text.partition(". ")[0].removesuffix(".")
+
+
+def _reached(part: Any, schemas: Mapping[str, Any]) -> set[str]:
+    """The names of all schemas that a part of a document refers to, also by way of others."""
+    names: set[str] = set()
+    waiting = [part]
+    while waiting:
+        match waiting.pop():
+            case {"$ref": str(reference)}:
+                name = reference.rpartition("/")[2]
+                if name not in names:
+                    names.add(name)
+                    waiting.append(schemas[name])
+            case Mapping() as inner:
+                waiting += inner.values()
+            case list() as inner:
+                waiting += inner
+    return names
+
+
+def _operation(
+    method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Any], links: Mapping[str, str]
+) -> Iterator[str]:
+    yield f"## {method} {path}"
     yield paragraph(operation.get("description") or operation.get("summary"))
-    parameters = [*shared, *operation.get("parameters", [])]
-    if parameters:
-        rows = [
-            f"| `{each['name']}` | {each['in']} | {described(each.get('schema', {}), linked=True)} "
-            f"| {'yes' if each.get('required') else 'no'} | {cell(each.get('description', ''))} |"
-            for each in parameters
-        ]
-        yield "\n".join(["| parameter | in | type | required | meaning |", "|---|---|---|---|---|", *rows])
-    if content := operation.get("requestBody", {}).get("content"):
-        yield "\n".join(["| body | type |", "|---|---|", *_content(content)])
-    yield "\n".join(["| status | meaning | body |", "|---|---|---|", *_responses(operation["responses"])])
+    # The header of whoever asks, and the problems that are answered, are the same everywhere.
+    lines = [_parameter(each, links) for each in operation["parameters"] if each["name"] != "authorization"]
+    content = operation.get("requestBody", {}).get("content", {})
+    lines += [f"- Takes {_bodies(content, links)}"] if content else []
+    for status, answer in operation["responses"].items():
+        if status != "4XX":
+            lines.append(f"- Answers {status}: {_bodies(answer.get('content', {}), links) or 'nothing'}")
+    yield "\n".join(lines)
+    schema = content.get("application/json", {}).get("schema", {})
+    schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    for example in schema.get("examples", ()):
+        yield f"```json\n{_laid_out(example)}\n```"
 
 
-def _content(content: Mapping[str, Any]) -> Iterator[str]:
-    for kind, body in content.items():
-        yield f"| `{kind}` | {described(body.get('schema', {}), linked=True)} |"
+def _parameter(parameter: Mapping[str, Any], links: Mapping[str, str]) -> str:
+    schema = parameter.get("schema", {})
+    place = "" if parameter["in"] == "path" else f" ({parameter['in']})"
+    meaning = f". {paragraph(parameter['description'])}" if parameter.get("description") else ""
+    return f"- `{parameter['name']}`{place}: {described(schema, links)}{meaning}"
 
 
-def _responses(responses: Mapping[str, Any]) -> Iterator[str]:
-    for status, answer in responses.items():
-        bodies = [
-            f"`{kind}`: {described(body.get('schema', {}), linked=True)}"
-            for kind, body in answer.get("content", {}).items()
-        ]
-        yield f"| {status} | {cell(answer.get('description', ''))} | {'; '.join(bodies)} |"
+def _bodies(content: Mapping[str, Any], links: Mapping[str, str]) -> str:
+    """The media types that have the same schema stand together."""
+    kinds: dict[str, list[str]] = {}
+    for media, body in content.items():
+        kinds.setdefault(described(body.get("schema", {}), links), []).append(f"`{media}`")
+    return "; ".join(f"{', '.join(media)}: {kind}" for kind, media in kinds.items())
+
+
+def _laid_out(example: Any) -> str:
+    """On one line where it fits."""
+    line = json.dumps(example, ensure_ascii=False)
+    return line if len(line) < 90 else json.dumps(example, indent=1, ensure_ascii=False)
+
+
+def _schemas(schemas: Mapping[str, Any], links: Mapping[str, str]) -> Iterator[str]:
+    """Folded, so that a page shows its operations first. A link to one unfolds them."""
+    if not schemas:
+        return
+    parts = []
+    for title, schema in schemas.items():
+        parts += [f"### {title} {{#{title.lower()}}}"]
+        parts += [paragraph(schema["description"])] if schema.get("description") else []
+        parts += ["\n".join(fields(schema, links)) or described(schema, links)]
+    yield "## Schemas"
+    yield '??? note "What bodies and answers hold"\n\n' + indent("\n\n".join(parts), "    ")

@@ -11,6 +11,8 @@ __all__ = ["pages"]
 INTRODUCTION = """# Python API
 
 The library runs without any service. Each package lists the public names of its modules."""
+UNIMPORTANT = "---\nsearch: {boost: 0.1}\n---"
+"""Lets the search show pages that explain a word before code that mentions it."""
 LIBRARY = Path(__file__).parents[2] / "shared" / "leakrange"
 
 
@@ -23,7 +25,8 @@ def pages() -> Iterator[tuple[str, str]]:
         modules = list(_modules(package))
         rows.append(f"| [leakrange.{package.name}]({package.name}.md) | {_told(package / '__init__.py')} |")
         sections = [f"::: {name}" for name in modules]
-        yield f"python/{package.name}.md", "\n\n".join([f"# leakrange.{package.name}", *sections]) + "\n"
+        parts = [UNIMPORTANT, f"# leakrange.{package.name}", *sections]
+        yield f"python/{package.name}.md", "\n\n".join(parts) + "\n"
     table = "\n".join(["| package | what it holds |", "|---|---|", *rows])
     yield "python/index.md", f"{INTRODUCTION}\n\n{table}\n"
 

@@ -1,8 +1,9 @@
-"""The page of all that is registered: attacks, behaviours, defences, data sets, nets, limits, metrics."""
+"""The pages of all that is registered: attacks, behaviours, defences, data sets, nets, limits, metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from textwrap import indent
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,29 +19,44 @@ from leakrange.nets import nets
 from leakrange.providers.behaviours import behaviours
 from leakrange.services.proxy.limits.base import limit_kinds
 
-__all__ = ["page"]
+__all__ = ["pages"]
 
 INTRODUCTION = """# What there is
 
 Made from the registries. A scenario names each entry as it is written here; entries of plugins join them
 where a plugin is installed. `leakrange scenario schema` has the same for editors."""
+FEWEST = 2
+"""A kind of attack has a page of its own from so many attacks on."""
 
 
-def page() -> str:
-    """A section for each registry, with the parameters of each entry."""
-    parts = [INTRODUCTION, "## Attacks", *_entries(attacks, _attack)]
-    parts += ["## Kinds of attack", _table(("kind", "what it is"), _kinds())]
-    parts += ["## Behaviours of providers", *_entries(behaviours)]
+def pages() -> Iterator[tuple[str, str]]:
+    """A page for each registry, with the parameters of each entry, and one that lists these pages."""
+    sections: dict[str, list[str]] = {}
+    by_kind: dict[str, dict[str, Any]] = {}
+    for name, entry in attacks.items():
+        by_kind.setdefault(entry.kind, {})[name] = entry
+    few = {name: it for each in by_kind.values() if len(each) < FEWEST for name, it in each.items()}
+    for kind, entries in sorted(by_kind.items()):
+        if len(entries) >= FEWEST:
+            sections[f"Attacks: {kind}"] = [*_entries(entries, _attack)]
+    sections["Attacks of other kinds"] = [*_entries(few, _attack)]
+    sections["Kinds of attack"] = [_table(("kind", "what it is"), _kinds())]
+    sections["Behaviours of providers"] = [*_entries(behaviours)]
     for stage, registry in STAGES.items():
-        parts += [f"## Defences of the {stage}", *_entries(registry)]
-    parts += ["## Limits of API keys", *_entries(limit_kinds)]
-    parts += [
-        "## Data sets",
-        _table(("data set", "what it is", "attributes (classes)", "source"), _datasets()),
-    ]
-    parts += ["## Nets", _table(("net", "what it is", "takes", "paper"), _nets())]
-    parts += ["## Metrics", _table(("metric", "meaning", "unit", "about", "better", "equation"), _metrics())]
-    return "\n\n".join(parts) + "\n"
+        sections[f"Defences of the {stage}"] = [*_entries(registry)]
+    sections["Limits of API keys"] = [*_entries(limit_kinds)]
+    columns = ("data set", "what it is", "attributes (classes)", "source")
+    sections["Data sets"] = [_table(columns, _datasets())]
+    sections["Nets"] = [_table(("net", "what it is", "takes", "paper"), _nets())]
+    columns = ("metric", "meaning", "unit", "better", "equation")
+    for role in dict.fromkeys(each.role for each in metrics.values()):
+        sections[f"Metrics: {role}"] = [_table(columns, _metrics(role))]
+    links = []
+    for title, parts in sections.items():
+        page = title.lower().replace(" ", "-").replace(":", "")
+        yield f"registries/{page}.md", "\n\n".join([f"# {title}", *parts]) + "\n"
+        links.append(f"- [{title}]({page}.md)")
+    yield "registries/index.md", "\n\n".join([INTRODUCTION, "\n".join(links)]) + "\n"
 
 
 def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
@@ -52,7 +68,7 @@ def _entries(registry: Mapping[str, Any], more: Any = None) -> Iterator[str]:
     """One section for each entry."""
     for name in sorted(registry):
         entry = registry[name]
-        yield f"### {name}"
+        yield f"## {name}"
         yield (
             paragraph(getattr(entry, "summary", "") or _first(entry.__doc__)).removesuffix(".").capitalize()
             + "."
@@ -80,7 +96,7 @@ def _parameters(model: type[BaseModel]) -> Iterator[str]:
     if schema.get("properties"):
         if told := model.__doc__:
             yield paragraph(told)
-        yield "\n".join(fields(schema))
+        yield '??? note "Parameters"\n\n' + indent("\n".join(fields(schema)), "    ")
 
 
 def _first(text: str | None) -> str:
@@ -106,8 +122,7 @@ def _nets() -> Iterator[tuple[str, ...]]:
         yield f"`{name}`", cell(entry.summary), ", ".join(entry.encodings or ("all",)), cell(entry.paper)
 
 
-def _metrics() -> Iterator[tuple[str, ...]]:
-    for entry in in_order(metrics):
-        found = metrics[entry]
-        better = "higher" if found.higher else "lower"
-        yield f"`{found.name}`", cell(found.title), found.unit, found.role, better, cell(found.equation)
+def _metrics(role: str) -> Iterator[tuple[str, ...]]:
+    for entry in (metrics[name] for name in in_order(metrics) if metrics[name].role == role):
+        better = "higher" if entry.higher else "lower"
+        yield f"`{entry.name}`", cell(entry.title), entry.unit, better, cell(entry.equation)

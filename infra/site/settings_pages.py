@@ -1,4 +1,4 @@
-"""The page of the variables that each party reads, from the classes of their settings."""
+"""The pages of the variables that each party reads, from the classes of their settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from schemas import described
 from words import cell, code
 
-__all__ = ["page"]
+__all__ = ["pages"]
 
 PARTIES = {
     "Controller": ("leakrange.services.controller.settings", "ControllerSettings"),
@@ -26,21 +26,20 @@ PARTIES = {
 PREFIX = "LEAKRANGE_"
 INTRODUCTION = """# Variables
 
-Every variable of every party, from the code that reads it. [Settings](../configuration.md) says more about
+Every variable of every party, from the code that reads it. [Settings](../../configuration.md) says more about
 those that an operator is most likely to change."""
 
 
-def page() -> str:
-    """A table for each party."""
-    parts = [INTRODUCTION]
+def pages() -> Iterator[tuple[str, str]]:
+    """A page for each party, with a table of its variables, and one that lists these pages."""
+    links = []
     for title, (module, name) in PARTIES.items():
         settings = getattr(importlib.import_module(module), name)
-        rows = list(_rows(settings))
-        parts += [
-            f"## {title}",
-            "\n".join(["| variable | type | default | meaning |", "|---|---|---|---|", *rows]),
-        ]
-    return "\n\n".join(parts) + "\n"
+        head = ["| variable | type | default | meaning |", "|---|---|---|---|"]
+        page = title.lower().replace(" ", "-")
+        yield f"variables/{page}.md", "\n".join([f"# {title}", "", *head, *_rows(settings)]) + "\n"
+        links.append(f"- [{title}]({page}.md)")
+    yield "variables/index.md", "\n\n".join([INTRODUCTION, "\n".join(links)]) + "\n"
 
 
 def _rows(settings: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from leakrange.data import datasets
 from leakrange.defences.chain import STAGES
 from leakrange.metrics.registry import metrics
 from leakrange.providers.behaviours import behaviours
+from leakrange.report.glossary import glossary, meaning
 from leakrange.services.controller.settings import ControllerSettings
 from tests.browsers import chromium, needs_chromium
 from tests.docs.blocks import ROOT
@@ -51,24 +52,31 @@ def served(built: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def _text(built: Path, page: str) -> str:
-    return html.unescape(re.sub(r"<[^>]+>", "", (built / "reference" / page).read_text()))
+def _pages(built: Path, folder: str) -> str:
+    """All pages of a folder of the reference, one after the other."""
+    return "\n".join(page.read_text() for page in sorted((built / "reference" / folder).rglob("*.html")))
+
+
+def _text(built: Path, folder: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", _pages(built, folder)))
 
 
 def test_all_that_is_registered_is_described(built: Path) -> None:
-    headings = set(re.findall(r'<h3 id="[^"]*">([^<]+)<', (built / "reference/registries.html").read_text()))
+    pages = _pages(built, "registries")
+    headings = set(re.findall(r'<h2 id="[^"]*">([^<]+)<', pages))
     everything = {*attacks, *behaviours, *(name for registry in STAGES.values() for name in registry)}
     assert everything <= headings
-    cells = set(
-        re.findall(r"<td><code>([^<]+)</code></td>", (built / "reference/registries.html").read_text())
-    )
-    assert {*datasets, *metrics} <= cells
+    assert {*datasets, *metrics} <= set(re.findall(r"<td><code>([^<]+)</code></td>", pages))
 
 
 def test_commands_and_their_options_are_described(built: Path) -> None:
-    page = _text(built, "commands.html")
-    for said in ("leakrange audit population", "--ports <int>", "default: 8700", "exact|leased"):
-        assert said in page
+    pages = _text(built, "commands")
+    for part in ("leakrange audit population", "--ports <int>", "default: 8700", "exact|leased"):
+        assert part in pages
+
+
+def test_no_command_is_without_a_subject(built: Path) -> None:
+    assert not (built / "reference" / "commands" / "others.html").exists(), "name it in command_pages.py"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +89,19 @@ def test_commands_and_their_options_are_described(built: Path) -> None:
     ],
 )
 def test_endpoints_are_described(built: Path, service: str, paths: list[str]) -> None:
-    page = _text(built, f"http/{service}.html")
+    text = _text(built, f"http/{service}")
     for path in paths:
-        assert path in page
-    text = (built / f"reference/http/{service}.html").read_text()
-    linked, there = set(re.findall(r'href="#([^"]+)"', text)), set(re.findall(r'id="([^"]+)"', text))
-    assert linked <= there
+        assert path in text
+    for page in (built / "reference" / "http" / service).glob("*.html"):
+        for address, anchor in re.findall(r'href="([\w-]*(?:\.html)?)#([\w.-]+)"', page.read_text()):
+            target = page.parent / address if address else page
+            assert f'id="{anchor}"' in target.read_text(), (page, address, anchor)
+
+
+def test_the_glossary_has_every_word(built: Path) -> None:
+    page = html.unescape((built / "reference" / "glossary.html").read_text())
+    assert all(f"<strong>{term}</strong>" in page for term in glossary())
+    assert meaning("AUC") in page
 
 
 def test_the_library_is_described_by_its_docstrings(built: Path) -> None:
@@ -120,8 +135,22 @@ def test_it_is_read_and_searched_in_a_browser_that_reaches_nobody_else(served: s
     assert heard == []
 
 
+@needs_chromium
+@pytest.mark.parametrize("page", ["index.html", "guides/own-data.html"])
+def test_it_is_searched_where_its_folder_is_opened_without_a_server(built: Path, page: str) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        asked: list[str] = []
+        tab.on("request", lambda it: asked.append(it.url))
+        tab.goto((built / page).as_uri())
+        tab.get_by_placeholder("Search").fill("adaptivity gap")
+        tab.locator(".md-search-result a").filter(has_text="Glossary").first.click()
+        expect(tab.get_by_role("heading", name="Glossary")).to_be_visible()
+    assert {each.partition(":")[0] for each in asked} <= {"file", "data"}
+
+
 def test_every_variable_is_described(built: Path) -> None:
-    page = (built / "reference/variables.html").read_text()
+    page = _pages(built, "variables")
     described = set(re.findall(r"<code>LEAKRANGE_(\w+)</code>", page))
     assert {name.upper() for name in ControllerSettings.model_fields} <= described
     assert "The number of edge-client sessions that are under way at a time." in page
