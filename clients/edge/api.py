@@ -27,7 +27,7 @@ from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.steps.stream import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.errors import BudgetExhausted, Forbidden, InvalidInput, UnknownModel
 from leakrange.wire.openapi import BINARY, sample_body
@@ -52,6 +52,14 @@ class EnrolmentRequest(Strict):
     device enrols only if the model passes; a plan of the device's own takes precedence.
     """
 
+    model_config = example(
+        {
+            "url": "http://127.0.0.1:8701",
+            "api_key": "the key that the operator gave you",
+            "model": "digits",
+            "defence": [{"round": {"decimals": 1}}],
+        }
+    )
     url: str
     api_key: SecretStr | None = None
     model: ModelName

@@ -8,7 +8,7 @@ from fastapi import Depends, Header, Path, Query, Request
 
 from leakrange.service.app import check_operator
 
-__all__ = ["WITHOUT_NUL", "After", "Identity", "Limit", "Operator", "of_app"]
+__all__ = ["SCENARIO_BODY", "WITHOUT_NUL", "After", "Identity", "Limit", "Operator", "of_app"]
 
 LONGEST, FORM = 64, r"^[A-Za-z0-9-]+$"
 WITHOUT_NUL = r"^[^\x00]*$"
@@ -37,3 +37,27 @@ def _operator(request: Request, authorization: Annotated[str | None, Header()] =
 
 Operator = Depends(_operator)
 """Refuses whoever lacks the operator key."""
+
+_SCENARIO = {
+    "name": "what-a-curious-provider-learns",
+    "data": {"name": "digits"},
+    "providers": {
+        "curious": {
+            "behaviour": "curious",
+            "method": "parameterized",
+            "target": "parity",
+            "sensitive": "slant",
+        }
+    },
+    "clients": {"phones": {"kind": "edge", "count": 20, "uploads": "logits"}},
+    "defences": {"none": [], "label-only": ["argmax"]},
+    "attacks": {"inside": {"kind": "curious-decoder"}},
+}
+SCENARIO_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "application/yaml": {"schema": {"type": "string", "description": "A scenario"}},
+        "application/json": {"schema": {"type": "object", "examples": [_SCENARIO]}},
+    },
+}
+"""The body of a request that brings a scenario, whose JSON schema is at ``GET /v1/scenario/schema``."""

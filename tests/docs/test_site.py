@@ -98,6 +98,12 @@ def test_endpoints_are_described(built: Path, service: str, paths: list[str]) ->
             assert f'id="{anchor}"' in target.read_text(), (page, address, anchor)
 
 
+def test_a_body_is_shown_by_an_example(built: Path) -> None:
+    page = _text(built, "http/proxy")
+    assert '{"chain": [{"round": {"decimals": 1}}, "argmax"]}' in page
+    assert '"artifact": "0c1e0c1e' in _text(built, "http/provider")
+
+
 def test_the_glossary_has_every_word(built: Path) -> None:
     page = html.unescape((built / "reference" / "glossary.html").read_text())
     assert all(f"<strong>{term}</strong>" in page for term in glossary())

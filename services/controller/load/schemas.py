@@ -9,13 +9,14 @@ from pydantic import Field
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.steps.probe import ProbeJob
 from leakrange.scenario.load import LoadSpec, UserKind
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.releases import ReleaseKind
 
 
 class Wish(Strict):
     """What users of a ``kind`` want: up to so many chunks."""
 
+    model_config = example({"kind": "membership", "most": 2})
     kind: UserKind
     most: Annotated[int, Field(ge=1, le=100)] = 1
 
@@ -66,5 +67,6 @@ class LoadView(Strict):
 class Refusal(Strict):
     """Why a chunk gets no answers, and the ``limit`` of the proxy that gives none for good."""
 
+    model_config = example({"reason": "the budget of the key is spent", "limit": "a-hundred-a-minute"})
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
     limit: Annotated[str, Field(min_length=1, max_length=128)] | None = None

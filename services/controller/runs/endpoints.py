@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from leakrange.services.controller.requests import After, Identity, Limit, Operator, of_app
+from leakrange.services.controller.requests import SCENARIO_BODY, After, Identity, Limit, Operator, of_app
 from leakrange.services.controller.runs.service import RunService
 from leakrange.services.controller.turns import Followers
 from leakrange.services.controller.visitors import Reading
@@ -19,22 +19,12 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 Service = Annotated[RunService, of_app("runs")]
 
-_YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema gives its JSON schema"}
-
 
 @router.post(
     "",
     status_code=202,
     dependencies=[Operator],
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/yaml": {"schema": _YAML},
-                "application/json": {"schema": {"type": "object"}},
-            },
-        }
-    },
+    openapi_extra={"requestBody": SCENARIO_BODY},
 )
 async def start(
     request: Request,

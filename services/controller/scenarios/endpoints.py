@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 
 from leakrange.scenario.completion import Completion
-from leakrange.services.controller.requests import of_app
+from leakrange.services.controller.requests import SCENARIO_BODY, of_app
 from leakrange.services.controller.scenarios.schemas import Checked, Writing
 from leakrange.services.controller.scenarios.service import ScenarioService
 from leakrange.services.controller.visitors import Reading
@@ -20,15 +20,7 @@ Service = Annotated[ScenarioService, of_app("scenarios")]
 
 @router.post(
     "/check",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/yaml": {"schema": {"type": "string"}},
-                "application/json": {"schema": {"type": "object"}},
-            },
-        }
-    },
+    openapi_extra={"requestBody": SCENARIO_BODY},
 )
 async def check(request: Request, service: Service, visitor: Reading) -> Checked:
     """Every mistake of a scenario (YAML or JSON) with its line; or what a run of it will take: trials, models

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.scenario.forecast import Forecast, Outlook
 from leakrange.scenario.yaml_source import MAX_BYTES
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 
 __all__ = ["Asked", "Changes", "Checked", "Checking", "Differing", "Mistake", "Planned", "Writing"]
 
@@ -39,6 +39,7 @@ class Writing(Strict):
     """A scenario that is being written, and the place of the cursor: ``line`` and ``column`` count from 1, in
     characters."""
 
+    model_config = example({"text": "name: mine\ndata: {name: dig", "line": 2, "column": 16})
     text: Annotated[str, Field(max_length=MAX_BYTES)]
     line: Annotated[int, Field(ge=1, le=MAX_BYTES)]
     column: Annotated[int, Field(ge=1, le=MAX_BYTES)]

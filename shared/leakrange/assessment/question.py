@@ -11,7 +11,7 @@ from leakrange.assessment.document import Thresholds
 from leakrange.data import POOL, datasets, load_labels
 from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.scenario.sizes import Sizes
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.targets.target import RemoteTarget
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import DataUnavailable, InvalidInput
@@ -40,6 +40,27 @@ class EndpointQuestion(Strict):
     target is asked at most ``budget`` samples.
     """
 
+    model_config = example(
+        {
+            "target": {
+                "name": "risk",
+                "owner": "ml-platform@example.com",
+                "authorised": "ticket 4711, until 2027-01-31",
+                "preset": "native",
+                "url": "https://models.example.com",
+                "model": "risk",
+                "card": {
+                    "classes": ["low", "high"],
+                    "release": "softmax",
+                    "input": {"encoding": "table", "shape": [2], "columns": ["age", "hours"]},
+                },
+            },
+            "data": "customers",
+            "hidden": ["smoker"],
+            "members": "used",
+            "budget": 5000,
+        }
+    )
     target: RemoteTarget
     data: str
     attribute: str = ""

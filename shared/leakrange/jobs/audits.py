@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import Conclusion, Verdict
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.schemas import Name
 
 __all__ = ["AuditAccepted", "AuditEntry", "AuditList", "AuditRequest", "AuditState", "AuditView"]
@@ -23,6 +23,17 @@ class AuditRequest(Strict):
     API, which may want an API ``key``. The key is kept until the audit is over.
     """
 
+    model_config = example(
+        {
+            "model": "digits",
+            "plan": {
+                "data": {"name": "digits"},
+                "labelled": 200,
+                "test": 300,
+                "tests": ["viciousness", "entropy"],
+            },
+        }
+    )
     model: Name
     url: Annotated[str | None, Field(max_length=1000, pattern=r"^https?://[^\s/]+")] = None
     key: Annotated[str | None, Field(min_length=1, max_length=1000, pattern=r"^[!-~]+$", repr=False)] = None

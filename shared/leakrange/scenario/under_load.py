@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from leakrange.scenario.load import UserKind
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 
 __all__ = ["LoadMoment", "LoadPart", "Loaded", "Measured", "measured_by_defence"]
 
@@ -59,6 +59,21 @@ class LoadPart(Strict):
     ``errors`` are the most frequent failures, with how often they were seen.
     """
 
+    model_config = example(
+        {
+            "seconds": 60.0,
+            "workers": 1,
+            "measured": [
+                {
+                    "defence": "none",
+                    "user": "membership",
+                    "answered": 412,
+                    "milliseconds": {"12": 400, "31": 12},
+                }
+            ],
+            "moments": [{"at": 30.0, "users": 20, "rate": 6.9}],
+        }
+    )
     seconds: Annotated[float, Field(ge=0)] = 0.0
     workers: Count = 1
     measured: Annotated[list[Measured], Field(max_length=1000)] = []

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
 from leakrange.wire.schemas import Name
 
@@ -68,6 +68,7 @@ class _Finite(Strict):
 class PolicyBody(_Finite):
     """A chain of output defences, e.g. ``[{"round": {"decimals": 1}}, "argmax"]``; empty changes nothing."""
 
+    model_config = example({"chain": [{"round": {"decimals": 1}}, "argmax"]})
     chain: list[Any] = Field(max_length=64)
 
 
@@ -100,6 +101,7 @@ class BindingBody(_Finite):
     """Whose requests a policy holds for. What is left out matches all; the most specific binding wins:
     key, model and endpoint; key and model; key; model and endpoint; model; none of them (the default)."""
 
+    model_config = example({"model": "digits", "endpoint": "softmax", "policy": "label-only"})
     key: Name | None = None
     """The key's id."""
     model: Name | None = None
@@ -124,6 +126,7 @@ class Bindings(_Finite):
 class ShadowFigures(BindingBody):
     """A shadow, and what it would have made of the answers that it was computed beside."""
 
+    model_config = example(None)
     requests: int
     samples: int
     values: int
@@ -155,6 +158,7 @@ def _plain(url: HttpUrl) -> HttpUrl:
 class RouteBody(_Finite):
     """Who answers for a model: the provider at a base URL, or a target, as its file describes it."""
 
+    model_config = example({"upstream": "http://127.0.0.1:8702"})
     upstream: Annotated[HttpUrl, AfterValidator(_plain)] | None = None
     target: dict[str, Any] | None = None
     probe: bool = True
@@ -207,6 +211,9 @@ class KeyRequest(_Finite):
     """A new API key. ``budget`` None: unlimited. ``models`` None: all. ``endpoints`` None: all; but where a
     policy holds, neither ``artifact`` nor the list of the ``gallery``, which no policy can transform."""
 
+    model_config = example(
+        {"name": "a partner", "budget": 1000, "models": ["digits"], "endpoints": ["softmax"]}
+    )
     name: Annotated[str, Field(min_length=1, max_length=200)]
     budget: Budget | None
     policy: Name | None = None
@@ -231,6 +238,7 @@ class KeyChange(_Finite):
     """What changes of a key; what is left out stays, null stands for all as in a new key. Revoking is for
     good."""
 
+    model_config = example({"budget": 2000})
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     budget: Budget | None = None
     """The whole budget, spent samples included. null: unlimited."""
@@ -292,7 +300,9 @@ class LimitBody(BaseModel):
     """A limit: its kind and that kind's parameters, e.g. ``{"kind": "window", "samples": 100, "seconds":
     60}``."""
 
-    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False) | example(
+        {"kind": "window", "samples": 100, "seconds": 60}
+    )
 
     kind: str
 
@@ -300,6 +310,7 @@ class LimitBody(BaseModel):
 class NamedLimit(LimitBody):
     """A limit by its name."""
 
+    model_config = example(None)
     name: Name
 
 

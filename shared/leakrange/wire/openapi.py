@@ -51,6 +51,9 @@ INFER: dict[str, Any] = {
         JSON: {
             "schema": {
                 "type": "object",
+                "examples": [
+                    {"inputs": [{"name": "input", "shape": [1, 2], "datatype": "FP32", "data": [41.0, 8.0]}]}
+                ],
                 "required": ["inputs"],
                 "additionalProperties": False,
                 "properties": {
@@ -78,12 +81,14 @@ def sample_body(*, pairs: bool = False) -> dict[str, Any]:
     members: dict[str, Any] = {"required": ["inputs"], "properties": {"inputs": inputs}}
     files = {"files": {"type": "array", "items": BINARY["schema"]}}
     form: dict[str, Any] = {"type": "object", "properties": files}
+    example: dict[str, Any] = {"inputs": [[41.0, 8.0], [29.0, 6.5]]}
     if pairs:
         two = {"type": "array", "minItems": 2, "maxItems": 2, "items": {}}
         asked = {"type": "array", "description": "(B, 2, *shape)", "items": two}
         members = {"minProperties": 1, "maxProperties": 1, "properties": {"pairs": asked, "inputs": inputs}}
+        example = {"pairs": [[[0.1, 0.7], [0.2, 0.6]]]}
         form |= {"description": "Two files a pair, in order; with a person, one file a sample"}
-    json = {"type": "object", "additionalProperties": False, **members}
+    json = {"type": "object", "additionalProperties": False, "examples": [example], **members}
     known = {JSON: {"schema": json}, MULTIPART: {"schema": form}}
     return {"required": True, "content": {media: known.get(media, BINARY) for media in all_media()}}
 

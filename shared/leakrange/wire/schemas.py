@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
@@ -117,6 +117,7 @@ class Deployment(Strict):
     ``threshold`` for verification; see `ModelCard`. ``for_runs``: it is withdrawn when no run needs it.
     """
 
+    model_config = example({"artifact": "0c1e" * 16, "release": "softmax"})
     artifact: str = Field(pattern=r"^[0-9a-f]{64}$")
     release: ReleaseKind = "logits"
     service: Service = "classifier"
@@ -190,6 +191,7 @@ class Upload(Strict):
     """``POST /v1/models/{model}/outputs``: what an edge client sends, and nothing else; also as npy, then
     ``X-Release`` names the kind."""
 
+    model_config = example({"release": "softmax", "values": [[0.91, 0.09], [0.2, 0.8]]})
     release: ReleaseKind
     values: Values
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
@@ -37,6 +37,7 @@ class Try(Strict):
     ``run`` is None for the newest run that can be tried, ``data`` its label of a data set.
     """
 
+    model_config = example({"data": "digits", "place": 3})
     data: Annotated[str, Field(max_length=128)]
     run: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9-]+$")] | None = None
     place: Annotated[int, Field(ge=0, le=10_000)] | None = None

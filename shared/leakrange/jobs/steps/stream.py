@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.samples import Span
 from leakrange.jobs.step import Step, steps
-from leakrange.strict import Strict
+from leakrange.strict import Strict, example
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Name
 
@@ -32,6 +32,16 @@ class Session(Strict):
     it uses the model only if that passes.
     """
 
+    model_config = example(
+        {
+            "url": "http://127.0.0.1:8701",
+            "api_key": "the key of these users",
+            "model": "digits",
+            "release": "logits",
+            "span": {"data": {"name": "digits"}, "split": "test", "start": 0, "stop": 20},
+            "upload": "first-twenty",
+        }
+    )
     url: str
     api_key: str
     model: Name
