@@ -89,7 +89,7 @@ class RunService(RunReader):
 
 
 def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
-    scenario = parse(body)
+    scenario = parse(body, here=True)
     if not load:
         return scenario, expand(scenario)
     if scenario.load is None:

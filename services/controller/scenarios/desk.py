@@ -52,7 +52,7 @@ def answered(asked: Asked) -> BaseModel:
 
 def _checked(what: Checking) -> Planned:
     try:
-        scenario = parse(what.text.encode("latin-1"))
+        scenario = parse(what.text.encode("latin-1"), here=True)
         return Planned(outlook=outlook(scenario.name, expand(scenario)))
     except InvalidScenario as error:
         return Planned(mistakes=[Mistake.model_validate(each) for each in error.extra["mistakes"]])

@@ -15,6 +15,7 @@ from leakrange.scenario.bounds import check_bounds
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
 from leakrange.scenario.fitting import count_obfuscators, misfits
+from leakrange.scenario.missing import note_missing_data
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import SoundProvider
 from leakrange.scenario.providers import check_providers
@@ -23,17 +24,19 @@ from leakrange.scenario.yaml_source import read
 __all__ = ["parse"]
 
 
-def parse(text: str | bytes | dict[str, Any]) -> Scenario:
+def parse(text: str | bytes | dict[str, Any], *, here: bool = False) -> Scenario:
     """The scenario that ``text`` describes, with every default filled in.
 
     Raises `InvalidScenario` with all mistakes at once, each ``{line, column, path, message, allowed,
     suggestion}`` (line and column counted from 1, None for a dict). That a data set cannot be loaded on this
-    machine is no mistake.
+    machine is a mistake only of a scenario that is to run ``here``.
     """
     mistakes = Mistakes()
     source = read(text, mistakes)
     mistakes.locate = source.locate
     draft = read_draft(source.value, mistakes)
+    if here:
+        note_missing_data(draft, mistakes)
     providers = check_providers(draft, mistakes)
     defences = _check_defences(draft, providers, mistakes)
     clients = _check_clients(draft, providers, mistakes)

@@ -33,7 +33,7 @@ __all__ = ["check_data", "check_providers"]
 def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
     """Return the registered data set of each label; an unknown name is a mistake.
 
-    A set that cannot be loaded here is no mistake: the parties that load it may have its files.
+    A set that cannot be loaded here is no mistake of the scenario: see `leakrange.scenario.missing`.
     """
     by_label = {}
     for label, spec in draft.data.items():
