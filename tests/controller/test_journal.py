@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from leakrange.jobs.recipe import DataSpec
+from leakrange.metrics import Estimate
+from leakrange.report import worst
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
@@ -22,6 +24,7 @@ from leakrange.wire.errors import StorageFull
 from leakrange.wire.events import Purpose
 from tests.controller.conftest import SCENARIO
 from tests.databases import Databases
+from tests.report.build import area
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +176,27 @@ async def test_a_change_that_cannot_be_written_fails_all_who_wait_for_it(
 
 async def _full(*_: object) -> set[str]:
     raise StorageFull("no space left")
+
+
+async def test_a_run_that_ends_notes_its_worst_leak(journal: Journal, database: Database, plan: Plan) -> None:
+    for planned in plan.trials:
+        leaks = 0.95 if planned.result.provider == "curious" else 0.5
+        metrics = {"auc": area(leaks), "honesty": Estimate(value=0.9)}
+        await journal.trial(planned.result.model_copy(update={"state": "done", "metrics": metrics}))
+    await journal.finish()
+    async with database.read() as session:
+        run = await RunStore(session).get(journal.run)
+    assert run.state == "done"
+    assert run.leak is not None
+    assert run.leak["grade"] == "E"
+    assert run.leak["sentence"].startswith("“curious” gives away “large”")
+
+
+async def test_a_leak_that_cannot_be_told_keeps_no_run_from_its_end(
+    journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worst, "worst_leak", None)
+    await journal.finish()
+    async with database.read() as session:
+        run = await RunStore(session).get(journal.run)
+    assert (run.state, run.leak) == ("failed", None)  # its trials had not ended

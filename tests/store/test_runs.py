@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -12,7 +13,7 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.loads import Loads
-from leakrange.store.runs import RunStore
+from leakrange.store.runs import Order, RunStore
 from leakrange.store.served import ServedModelStore
 from leakrange.store.tables import Base, EventRow, JobRow, RunRow, TrialRow, TruthRow
 from leakrange.store.trials import Ledger, Trials, Truths
@@ -157,3 +158,27 @@ async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
         await fail()
     async with database.read() as session:
         assert (await RunStore(session).page())[0] == []
+
+
+async def test_a_table_is_narrowed_sorted_and_counted(database: Database) -> None:
+    names = ("Beard", "adult", "100%", "beards")
+    made = {name: await create(database, name) for name in names}
+    async with database.write() as session:
+        for name, rank in (("adult", 0.25), ("Beard", 5.5)):
+            await RunStore(session).move(made[name], "running")
+            await RunStore(session).move(made[name], "done", leak={"grade": "E", "rank": rank})
+
+    async def table(by: Order, down: bool, **more: Any) -> tuple[list[str], int]:
+        async with database.read() as session:
+            rows, total = await RunStore(session).sorted(by, down=down, **{"limit": 9, "start": 0} | more)
+            return [row.name for row in rows], total
+
+    assert await table("created", True) == (["beards", "100%", "adult", "Beard"], 4)
+    assert await table("name", False) == (["100%", "adult", "Beard", "beards"], 4)
+    assert await table("leak", True) == (["Beard", "adult", "beards", "100%"], 4)  # what has none is last
+    assert await table("leak", False) == (["adult", "Beard", "beards", "100%"], 4)
+    assert await table("created", True, text="BEARD") == (["beards", "Beard"], 2)
+    assert await table("created", True, text="%") == (["100%"], 1)
+    assert await table("created", True, text=made["adult"]) == (["adult"], 1)
+    assert await table("name", False, state="done") == (["adult", "Beard"], 2)
+    assert await table("name", False, limit=2, start=1) == (["adult", "Beard"], 4)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.attacks.kinds import leakage_of
@@ -17,7 +18,7 @@ from leakrange.metrics.numbers import titled
 from leakrange.scenario import labels
 from leakrange.scenario.gains import gain, reached
 from leakrange.scenario.plan import Plan
-from leakrange.scenario.results import TrialResult
+from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.services.controller.range.news import News
 from leakrange.services.controller.range.record import StepRecord
 from leakrange.store.engine import Database
@@ -25,7 +26,7 @@ from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.models import Models
 from leakrange.store.runs import FINAL, RunStore
-from leakrange.store.tables import now
+from leakrange.store.tables import RunRow, now
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.events import (
     AccountOpened,
@@ -45,6 +46,7 @@ from leakrange.wire.events import (
     TrialStarted,
 )
 
+log = structlog.get_logger("leakrange.services.controller.journal")
 AT_ONCE = 500
 """The largest number of changes of one transaction."""
 ENDED = ("done", "refused")
@@ -271,6 +273,7 @@ class Journal(StepRecord):
     async def finish(self) -> None:
         """End the run, as failed if any trial has failed. Jobs that are still open are not needed by any
         trial."""
+        leak = await self._worst_leak()
         async with self._database.write() as session:
             await Jobs(session).cancel(self.run)
             results = await Trials(session).of_run(self.run)
@@ -279,10 +282,21 @@ class Journal(StepRecord):
             if failed:
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
             state: Literal["done", "failed"] = "failed" if failed else "done"
-            if await RunStore(session).move(self.run, state, error=error):
+            if await RunStore(session).move(self.run, state, error=error, leak=leak):
                 finished = RunFinished(state=state, message=error or "done")
                 await self._tell(session, "run.finished", finished)
         self._news.announce(self.run)
+
+    async def _worst_leak(self) -> dict[str, Any] | None:
+        """The worst leak of the trials that are over; None where nothing has a grade."""
+        async with self._database.read() as session:
+            run = await RunStore(session).get(self.run)
+            trials = await Trials(session).of_run(self.run)
+        try:
+            return await asyncio.to_thread(_worst_leak, run, trials)
+        except Exception as error:  # a run that is over stays so, whatever a list cannot say of it
+            log.error("the worst leak of a run cannot be told", run=self.run, exc_info=error)
+            return None
 
     async def fail(self, error: str) -> None:
         """End the run as failed, for a reason outside its trials."""
@@ -292,6 +306,26 @@ class Journal(StepRecord):
                 await Trials(session).cancel(self.run)
                 await self._tell(session, "run.finished", RunFinished(state="failed", message=error))
         self._news.announce(self.run)
+
+
+def _worst_leak(run: RunRow, trials: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    from leakrange.report.findings import find  # whose package takes long to import
+    from leakrange.report.worst import worst_leak
+
+    results = RunResults(
+        run=run.id,
+        name=run.name,
+        state=run.state,
+        created=run.created.isoformat(),
+        finished=None,
+        scenario_yaml="",
+        scenario=run.scenario,
+        environment={},
+        trials=[TrialResult.model_validate(each) for each in trials],
+        models=[],
+    )
+    worst = worst_leak(find(results))
+    return None if worst is None else worst.model_dump()
 
 
 def _ended(result: TrialResult) -> TrialEnded:

@@ -16,10 +16,10 @@ from leakrange.services.controller.runs.results import gather, read_record
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
-from leakrange.store.runs import FINAL, RunStore
+from leakrange.store.runs import FINAL, Order, RunStore
 from leakrange.store.tables import RunRow
 from leakrange.store.trials import Trials
-from leakrange.wire.runs import Count, RunList, RunView, State
+from leakrange.wire.runs import Count, RunList, RunView, State, WorstLeak
 
 __all__ = ["RunReader", "Stamp", "Written"]
 
@@ -61,6 +61,16 @@ class RunReader:
             rows, following = await RunStore(session).page(limit=limit, after=after)
             return RunList(runs=await self._views(session, rows), next=following)
 
+    async def table(
+        self, by: Order, *, down: bool, text: str, state: State | None, limit: int, start: int
+    ) -> tuple[list[RunView], int]:
+        """The runs of `RunStore.sorted`, and how many there are."""
+        async with self._database.read() as session:
+            rows, total = await RunStore(session).sorted(
+                by, down=down, text=text, state=state, limit=limit, start=start
+            )
+            return await self._views(session, rows), total
+
     async def view(self, run: str) -> RunView:
         """One run; raises `NotFound`."""
         async with self._database.read() as session:
@@ -91,6 +101,7 @@ class RunReader:
                 trials=counted[run.id][1],
                 origin=run.origin,
                 successors=taken[run.id],
+                leak=WorstLeak.model_validate(run.leak) if run.leak is not None else None,
             )
             for run in runs
         ]

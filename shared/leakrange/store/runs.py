@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import SQLColumnExpression, func, or_, select
+from sqlalchemy.orm import defer
 
 from leakrange.store.rows import DatedRows
 from leakrange.store.tables import PlanRow, RunRow, now
 from leakrange.wire.runs import FINAL, State
 
-__all__ = ["FINAL", "RunStore"]
+__all__ = ["FINAL", "Order", "RunStore"]
+
+Order = Literal["name", "state", "leak", "created"]
+_BY: Mapping[Order, SQLColumnExpression[Any]] = {
+    "name": func.lower(RunRow.name),
+    "state": RunRow.state,
+    "leak": RunRow.leak["rank"].as_float(),
+    "created": RunRow.created,
+}
 
 _FROM: dict[State, tuple[State, ...]] = {
     "queued": (),
@@ -26,6 +35,7 @@ class RunStore(DatedRows[RunRow]):
     """Runs by id."""
 
     table, noun = RunRow, "run"
+    unlisted = (RunRow.scenario_yaml, RunRow.environment)
 
     async def create(
         self,
@@ -78,6 +88,24 @@ class RunStore(DatedRows[RunRow]):
             successors[str(origin)].append(run_id)
         return successors
 
+    async def sorted(
+        self, by: Order, *, down: bool, text: str = "", state: State | None = None, limit: int, start: int
+    ) -> tuple[Sequence[RunRow], int]:
+        """Return up to ``limit`` runs from number ``start`` on, without their scenarios, and how many
+        there are: those in the ``state`` whose name or id contains the ``text``, ordered ``by`` a
+        column; the newest first of equal ones, and last those without a value."""
+        wanted = [
+            or_(RunRow.name.icontains(text, autoescape=True), RunRow.id.contains(text, autoescape=True))
+        ]
+        if state is not None:
+            wanted.append(RunRow.state == state)
+        column = _BY[by].desc() if down else _BY[by].asc()
+        query = select(RunRow).options(*map(defer, (*self.unlisted, RunRow.scenario))).where(*wanted)
+        query = query.order_by(column.nulls_last(), RunRow.created.desc(), RunRow.id.desc())
+        rows = (await self.session.scalars(query.limit(limit).offset(start))).all()
+        total = await self.session.scalar(select(func.count()).select_from(RunRow).where(*wanted))
+        return rows, total or 0
+
     async def latest(self, name: str, *states: State) -> RunRow | None:
         """Return the newest run of that name in one of the states."""
         query = select(RunRow).where(RunRow.name == name, RunRow.state.in_(states))
@@ -94,9 +122,11 @@ class RunStore(DatedRows[RunRow]):
         query = select(RunRow.state, func.count()).group_by(RunRow.state)
         return {row[0]: row[1] for row in await self.session.execute(query)}
 
-    async def move(self, run_id: str, to: State, *, error: str | None = None) -> bool:
+    async def move(
+        self, run_id: str, to: State, *, error: str | None = None, leak: dict[str, Any] | None = None
+    ) -> bool:
         """Move a run on; True if this call did it, False if its state does not lead there (so a repetition
-        changes nothing).
+        changes nothing). A finished run keeps its ``error`` and its worst ``leak``.
 
         Stamps ``started`` and ``finished``; ``seconds`` is the time between them. A finished run never
         moves again.
@@ -108,7 +138,7 @@ class RunStore(DatedRows[RunRow]):
         if to == "running":
             run.started = now()
         if to in FINAL:
-            run.finished, run.error = now(), error
+            run.finished, run.error, run.leak = now(), error, leak
         if run.finished and run.started:
             run.seconds = (run.finished - run.started).total_seconds()
         await self.session.flush()

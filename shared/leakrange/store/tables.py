@@ -120,6 +120,8 @@ class RunRow(Base):
     origin: Mapped[str | None] = mapped_column(String(64))
     """The run whose scenario was taken for this one, as it was or with changes."""
     events: Mapped[int] = mapped_column(Integer, default=0)
+    leak: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """The worst of what it found (`leakrange.wire.runs.WorstLeak`), once it is over."""
 
 
 class OfRun(Base):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-__all__ = ["FINAL", "STATES", "Accepted", "Count", "RunId", "RunList", "RunView", "State"]
+__all__ = ["FINAL", "STATES", "Accepted", "Count", "RunId", "RunList", "RunView", "State", "WorstLeak"]
 
 RunId = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
 """Clients make names of files of it."""
@@ -46,9 +46,20 @@ class Accepted(BaseModel):
     url: str
 
 
+class WorstLeak(BaseModel):
+    """The worst that a run found, over all its providers and defences: a ``grade`` from A (hardly anything
+    can leak) to E (plain), "?" where it cannot be told, and a sentence. Of two runs the one with the larger
+    ``rank`` leaks more."""
+
+    grade: Literal["A", "B", "C", "D", "E", "?"]
+    sentence: str
+    rank: float
+
+
 class RunView(BaseModel):
     """One run as a listing shows it. Times are ISO 8601 in UTC; ``jobs`` counts by kind. ``origin`` is the
-    run whose scenario was taken for it, ``successors`` are those that took its own."""
+    run whose scenario was taken for it, ``successors`` are those that took its own. ``leak`` is None until
+    the run is over, and where nothing has a grade."""
 
     id: RunId
     name: str
@@ -62,6 +73,7 @@ class RunView(BaseModel):
     trials: Count
     origin: RunId | None = None
     successors: list[RunId] = []
+    leak: WorstLeak | None = None
 
 
 class RunList(BaseModel):
