@@ -31,7 +31,11 @@ def read_file_of(path: Path) -> RemoteTarget:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CliError(f"{path} is no text in UTF-8: {error.reason}", code=Exit.USAGE) from error
+        raise CliError(
+            f"{path} is no text, and so no target's file",
+            code=Exit.USAGE,
+            hint="'leakrange target new' makes one; 'leakrange audit model --file FILE' takes a model's file",
+        ) from error
     return read_target(text)
 
 

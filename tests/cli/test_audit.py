@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
+import joblib
 import pytest
+import torch
 from click.testing import Result
+from safetensors.torch import save as safetensors
 from typer.testing import CliRunner
 
 from leakrange.audit.members import ModelPopulation
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.main import app
 from leakrange.jobs.verdict import Verdict
+from leakrange.nets.module_file import packed
 from tests.audit.digits import HIDES, MOVING, STILL, model_file, save_digits
 
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
@@ -73,7 +79,7 @@ def test_what_cannot_be_audited_is_said(file: Path, tmp_path: Path) -> None:
     rubbish = tmp_path / "model.safetensors"
     rubbish.write_bytes(b"\x80\x04cos\nsystem\n")
     for arguments, said in (
-        (["model", "--file", rubbish, *SMALL], "not a safetensors file"),
+        (["model", "--file", rubbish, *SMALL], "is a pickle"),
         (["model", "--file", tmp_path / "none", *SMALL], "No such file"),
         (["model", "--file", file, "some", *SMALL], "a MODEL that is served, or a --file"),
         (["model", "--file", file, "--data", "mnists"], "mnists"),
@@ -85,6 +91,44 @@ def test_what_cannot_be_audited_is_said(file: Path, tmp_path: Path) -> None:
         with pytest.raises(CliError, match=said) as raised:
             audit(*arguments)
         assert raised.value.code == Exit.USAGE, said
+
+
+def saved(value: Any, save: Any) -> bytes:
+    written = io.BytesIO()
+    save(value, written)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what", "instead"),
+    [
+        ("rows.csv", b"age,income\n30,1\n", "a table", "leakrange data import"),
+        ("rows.npz", b"", "a table", "leakrange answers audit"),
+        ("target.yaml", b"name: risk", "a text of settings", "leakrange audit endpoint FILE"),
+        ("net.pt", saved({"w": torch.ones(2)}, torch.save), "a pickle", "torch.onnx.export"),
+        ("tree.joblib", saved({"w": 1}, joblib.dump), "a pickle", "skops.io.dump"),
+        ("model", b"\x08\x0a\x3a\x00", "made (ONNX)", "--card CARD.yaml"),
+        ("net.safetensors", safetensors({"w": torch.ones(2)}), "a file of weights", "torch.onnx.export"),
+        (
+            "d.safetensors",
+            packed({}, '{"kind": "threshold"}'),
+            "a decoder (threshold)",
+            "classifier.safetensors",
+        ),
+        ("o.safetensors", packed({}, '{"kind": "defence"}'), "a trained defence", "classifier.safetensors"),
+        ("damaged.safetensors", b"nothing of the kind", "not a safetensors file", "as a provider sent it"),
+    ],
+)
+def test_a_file_that_is_no_model_is_named_with_what_to_give_instead(
+    name: str, content: bytes, what: str, instead: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CliError) as raised:
+        audit("model", "--file", path, *SMALL)
+    assert what in raised.value.message
+    assert instead in (raised.value.hint or "")
+    assert raised.value.code == Exit.USAGE
 
 
 def test_curiosity_is_looked_for_where_asked(file: Path) -> None:

@@ -140,7 +140,7 @@ def _header(content: bytes) -> tuple[str, dict[str, _Entry]]:
     if length > min(MAX_HEADER, len(content) - 8):
         raise InvalidArtifact(
             f"not a safetensors file, or a truncated one: it declares a header of {length:,} bytes",
-            hint="send the file as GET /v1/models/{model}/artifact gave it; pickled models are never read",
+            hint="give the file as a provider sent it; pickled models are never read",
         )
     try:
         header = orjson.loads(content[8 : 8 + length])

@@ -24,6 +24,7 @@ from leakrange.clients.cli.commands.audit.options import (
 from leakrange.clients.cli.console import note, print_json, say
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import read_file, write_file
+from leakrange.clients.cli.given_model import check_model
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 from leakrange.wire.errors import LeakrangeError
 
@@ -115,6 +116,7 @@ def _tell(verdict: Verdict, report: Path | None, as_json: bool) -> None:
 
 def _of_file(file: Path, plan: AuditPlan) -> Verdict:
     content = read_file(file)
+    check_model(file, content)
     import torch  # seconds: only where it is needed
 
     from leakrange.audit.examination import examine
