@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 from pydantic import BaseModel
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -34,8 +35,7 @@ __all__ = [
     "screen",
 ]
 
-# A pipe has no width: tables must not be folded for it.
-_out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 240)
+_out = Console(highlight=False, soft_wrap=True)  # a pipe without $COLUMNS is 80 wide
 screen = Console(stderr=True, highlight=False, soft_wrap=True)
 """For what is drawn again and again while something goes on. What it is given is `plain`."""
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -93,16 +93,60 @@ def _numbered(match: re.Match[str]) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-    """Print the result for people, or the message ``empty`` if there are no rows."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(Text(plain(column)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))
-    if table.row_count:
-        _out.print(table)
-    else:
+    """Print the result for people, or the message ``empty`` if there are no rows.
+
+    What is wider than the screen is folded between words. Where not even that fits, each row is printed as a
+    list of its cells, so that no name is cut in two.
+    """
+    heads = [Text(plain(column)) for column in columns]
+    cells = [[Text("" if cell is None else plain(str(cell))) for cell in row] for row in rows]
+    if not cells:
         note(empty)
+        return
+    widths = _widths([heads, *cells], _out.width)
+    if widths is None:
+        _print_lists(heads, cells)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head, width in zip(heads, widths, strict=True):
+        table.add_column(head, width=width, overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    _out.print(table)
+
+
+def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int] | None:
+    """The widths of columns two apart that fit the room, each as wide as its longest word at least; None
+    where they do not."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(cell.cell_len for cell in column) for column in columns]
+    least = [max(_longest_word(cell) for cell in column) for column in columns]
+    room -= 2 * (len(columns) - 1)
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:
+        widest = max((width, place) for place, width in enumerate(widths) if width > least[place])[1]
+        widths[widest] -= 1
+    return widths
+
+
+def _longest_word(cell: Text) -> int:
+    return max((cell_len(word) for word in cell.plain.split(" ")), default=0)
+
+
+def _print_lists(heads: Sequence[Text], rows: Sequence[Sequence[Text]]) -> None:
+    """Print each row as its first cell and, below it, the others that are not empty with their heads."""
+    for first, *others in rows:
+        _out.print(first)
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(width=0)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        for head, cell in zip(heads[1:], others, strict=True):
+            if cell:
+                table.add_row("", head, cell)
+        if table.row_count:
+            _out.print(table)
 
 
 def problem(error: CliError) -> None:

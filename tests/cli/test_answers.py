@@ -23,7 +23,7 @@ def scores(tmp_path: Path) -> Path:
 
 def test_a_file_of_answers_gets_sentences_a_table_and_a_report(scores: Path) -> None:
     page = scores.with_name("out") / "report.html"
-    done = leakrange("answers", "audit", str(scores), *PARTS, "--report", str(page))
+    done = leakrange("answers", "audit", str(scores), *PARTS, "--report", str(page), COLUMNS="160")
     assert done.returncode == 1, done.stderr  # it leaks
     assert done.stdout.startswith("The recorded provider “scores.csv” leaks: ")
     [heading] = [line for line in done.stdout.splitlines() if line.startswith("attack ")]

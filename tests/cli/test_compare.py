@@ -31,7 +31,7 @@ def chosen(settings: Callable[..., ControllerSettings]) -> Iterator[list[str]]:
 
 
 def test_it_prints_what_changed(chosen: list[str]) -> None:
-    told = CliRunner().invoke(app, chosen)
+    told = CliRunner().invoke(app, chosen, env={"COLUMNS": "200"})
     assert told.exit_code == 0, told.output
     assert "digits-regularized.rounded.inside.unaware.b1000.loop" in told.output
     assert "B less A" in told.output

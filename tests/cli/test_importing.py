@@ -23,7 +23,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def data(table: Path, *arguments: str) -> Done:
-    return leakrange("data", *arguments, LEAKRANGE_DATA=str(table.parent / "data"))
+    return leakrange("data", *arguments, LEAKRANGE_DATA=str(table.parent / "data"), COLUMNS="120")
 
 
 def test_a_table_is_imported_listed_planned_and_removed(table: Path) -> None:

@@ -118,7 +118,7 @@ def status(state: State = None, as_json: AsJson = False) -> None:
         print_json(record.model_dump(include=about) | {"parties": rows})
     else:
         print_table(
-            ("party", "ready", "pid", "port", "restarts", "log"),
+            ("party", "ready", "pid", "port", "restarts"),
             [
                 (
                     row["party"],
@@ -126,12 +126,12 @@ def status(state: State = None, as_json: AsJson = False) -> None:
                     row["pid"],
                     row["port"],
                     row["restarts"],
-                    row["log"],
                 )
                 for row in rows
             ],
             empty="no parties",
         )
+        note(f"logs: {folder.log('PARTY')}")
     if record.state != "ready" or not all(row["ready"] for row in rows):
         raise typer.Exit(Exit.FAILED)
 
@@ -156,7 +156,7 @@ class _Display:
 
     def show(self, record: RangeRecord) -> None:
         first, self._record = self._record is None, record
-        if not first or self._closed:
+        if not first or self._closed or not record.parties:  # without parties it says why it failed
             return
         if screen.is_terminal:
             self._live = Live(

@@ -7,12 +7,12 @@ from typing import Any
 import typer
 
 from leakrange.clients.cli.commands.model_files import add
-from leakrange.clients.cli.console import note, print_json, print_table
+from leakrange.clients.cli.console import note, print_json, print_table, say
 from leakrange.clients.cli.options import AsJson, State, Url, connect
 
 __all__ = ["data", "models"]
 
-SHOWN = 9
+SHOWN = 6
 """Attributes of a data set in the table; JSON has them all."""
 
 data = typer.Typer(help="Data sets.", no_args_is_help=True)
@@ -22,7 +22,8 @@ models.command("add")(add)
 
 @data.command("list")
 def list_data(as_json: AsJson = False) -> None:
-    """List data sets, their attributes, and why one cannot be loaded on this machine. Needs no range."""
+    """List data sets and their attributes, and what brings those here that this machine lacks. Needs no
+    range."""
     from leakrange.data.catalogue import datasets  # brings scikit-learn and all sets: only where it is used
 
     rows = [
@@ -40,10 +41,13 @@ def list_data(as_json: AsJson = False) -> None:
         print_json(rows)
         return
     print_table(
-        ("data set", "sample", "attributes (classes)", "available"),
-        [(row["name"], _sample(row), _attributes(row), row["unavailable"] or "yes") for row in rows],
+        ("data set", "sample", "here", "attributes (classes)"),
+        [(r["name"], _sample(r), "no" if r["unavailable"] else "yes", _attributes(r)) for r in rows],
         empty="no data sets",
     )
+    if missing := [(row["name"], row["unavailable"]) for row in rows if row["unavailable"]]:
+        say("")
+        print_table(("not here", "what brings it here"), missing, empty="")
     for mistake in datasets.broken:
         note(f"warning: {mistake}")
 
