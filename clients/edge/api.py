@@ -167,7 +167,7 @@ def _enrolled(apps: Mapping[str, _App], model: str, request: Request, operator: 
     """The app of that model. Raises `UnknownModel`, and `Forbidden` as `_App.check` does."""
     if model not in apps:
         raise UnknownModel(
-            f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
+            f"this device is not enrolled for {model[:128]!r}", hint="enrol the device for that model first"
         )
     apps[model].check(request, operator)
     return apps[model]

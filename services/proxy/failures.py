@@ -30,7 +30,7 @@ def refused(status: int) -> LeakrangeError:
     if status == 404:
         return NotFound(
             "the provider has no such model, endpoint or person now",
-            hint="GET /v1/models lists the models that are served",
+            hint="'leakrange routes list' lists the models that the proxy serves",
         )
     return InvalidInput(
         "the provider refused this request",

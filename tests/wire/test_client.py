@@ -175,7 +175,7 @@ async def test_problems_are_raised_as_the_errors_that_they_describe(client: Nati
     with pytest.raises(UnknownModel) as unknown:
         await client.card("absent")
     assert unknown.value.detail == "no model 'absent'"
-    assert unknown.value.hint == "GET /v1/models lists the models that are served"
+    assert unknown.value.hint == "'leakrange routes list' lists the models that a range serves"
     assert unknown.value.extra == {"asked": "absent"}
     with pytest.raises(BudgetExhausted) as spent:
         await client.upload("spent", "logits", np.zeros((1, 2), np.float32))

@@ -173,11 +173,14 @@ def to_its_end(
         tell = note if as_json else say
         _write_report(place, run, report or Path(f"leakrange-{run}.html"), opened, tell)
     if view.state != "done":
-        raise CliError(
-            view.error or f"the run was {view.state}",
-            code=Exit.FAILED,
-            hint="the logs of the parties tell more" if view.state == "failed" else None,
-        )
+        if view.state == "failed":
+            raise CliError(
+                f"The run failed. {view.error or 'No reason was given.'}",
+                code=Exit.FAILED,
+                hint="mend that and start the run again: what is stored already is kept;"
+                " 'leakrange status' names the parties' logs, which tell more",
+            )
+        raise CliError(f"The run was {view.state}.", code=Exit.FAILED)
     if views is not None and fails is not None:
         _end(views, *fails)
 

@@ -71,7 +71,7 @@ class ViewService:
         held = await self.contents(run, narrowing)
         picture = held.contents.pictures.get(name)
         if picture is None:
-            raise NotFound(f"run {run} has no view {name!r}", hint=f"GET /v1/runs/{run}/views lists them")
+            raise NotFound(f"run {run} has no view {name!r}", hint="the list of the run's views names them")
         return picture
 
     async def file(self, run: str, form: Literal["json", "csv"]) -> bytes:

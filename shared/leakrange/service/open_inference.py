@@ -82,7 +82,7 @@ class OpenInference(ABC):
         if RELEASES[endpoint] == "score":
             raise NotFound(
                 f"the model {model!r} compares pairs, which this protocol has no input for",
-                hint=f"POST /v1/models/{model}/{endpoint}",
+                hint=f"the native API answers for it, at its endpoint {endpoint!r}",
             )
         return card, endpoint
 

@@ -45,7 +45,9 @@ class DatedRows(Rows, Generic[Dated]):
 
     table: type[Dated]
     noun: str
-    """The word for a row, in messages and in the address of their list."""
+    """The word for a row in messages."""
+    listed_by: str | None = None
+    """What tells a user which rows there are."""
     unlisted: tuple[InstrumentedAttribute[Any], ...] = ()
     """Long columns, which the rows of a page do not have."""
 
@@ -58,9 +60,7 @@ class DatedRows(Rows, Generic[Dated]):
         """Return the row; raises `NotFound`."""
         row = await self.session.get(self.table, id)
         if row is None:
-            raise NotFound(
-                f"there is no {self.noun} {id!r}", hint=f"GET /v1/{self.noun}s lists the {self.noun}s"
-            )
+            raise NotFound(f"there is no {self.noun} {id!r}", hint=self.listed_by)
         return row
 
     async def page(

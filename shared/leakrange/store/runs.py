@@ -36,6 +36,7 @@ class RunStore(DatedRows[RunRow]):
 
     table, noun = RunRow, "run"
     unlisted = (RunRow.scenario_yaml, RunRow.environment)
+    listed_by = "'leakrange runs' lists the runs"
 
     async def create(
         self,

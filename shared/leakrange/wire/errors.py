@@ -157,7 +157,7 @@ class UnknownModel(NotFound):
     """404: no model of that name is loaded."""
 
     slug, title = "unknown-model", "Unknown model"
-    default_hint = "GET /v1/models lists the models that are served"
+    default_hint = "'leakrange routes list' lists the models that a range serves"
 
 
 class DataUnavailable(NotFound):

@@ -19,7 +19,7 @@ __all__ = ["listen"]
 
 def listen(
     model: Annotated[str, typer.Option("--model", help="the model whose answers are recorded")],
-    out: Annotated[Path, typer.Option("--out", help="the CSV to write to; it is gone on with")],
+    out: Annotated[Path, typer.Option("--out", help="the CSV to write to; an existing file is continued")],
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="the port to listen on")] = 8790,
     wait: Annotated[

@@ -40,7 +40,7 @@ def population(
     ],
     data: Data,
     target: Annotated[
-        Path, typer.Option("--out", help="write the population here, JSON; it is gone on with")
+        Path, typer.Option("--out", help="write the population here, as JSON; an existing file is continued")
     ],
     size: Size = None,
     limit: Limit = None,
