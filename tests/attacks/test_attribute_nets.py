@@ -172,7 +172,7 @@ def test_evidence_that_cannot_be_used_is_refused(rng: np.random.Generator) -> No
     good = evidence(releases, s)
     with pytest.raises(InvalidInput, match="do not match"):
         attack().infer(Evidence(good.auxiliary, good.auxiliary_labels, releases[:, :1], 2, "logits"))
-    with pytest.raises(InvalidInput, match="499 labels for 500"):
+    with pytest.raises(InvalidInput, match="500 of 'auxiliary', 499 of 'auxiliary_labels'"):
         attack().infer(Evidence(good.auxiliary, good.auxiliary_labels[1:], good.observed, 2, "logits"))
 
 

@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "docs/extend/encoding.md": "tests/registry/test_own_encoding.py",
     "docs/extend/paper.md": "tests/papers/test_own_paper.py",
     "docs/extend/step.md": "tests/registry/test_own_step.py",
+    "docs/guides/attacks-from-python.md": "tests/docs/test_attacks_from_python.py",
     "docs/guides/audit-endpoint-machines.md": "tests/infra/test_github_action.py",
     "docs/guides/own-model.md": "tests/docs/test_own_model.py",
     "docs/guides/attack-endpoint.md": "tests/docs/test_own_model.py",

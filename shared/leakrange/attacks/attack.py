@@ -18,6 +18,7 @@ from leakrange.wire.samples import SampleSpec
 
 __all__ = [
     "Ask",
+    "AskingWalk",
     "Attack",
     "AttributeAttack",
     "Evidence",
@@ -140,13 +141,54 @@ class Attack(ABC):
     labels_suffice: ClassVar[bool] = False
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
+    arrays: ClassVar[type[Any] | None] = None
+    """The dataclass that `on_arrays` takes; None for an attack that is made in a range alone."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """The fields of ``arrays`` that it cannot do without, beside those that nothing fills."""
 
     def __init__(self, parameters: Any = None) -> None:
         self.parameters: Any = self.Parameters() if parameters is None else parameters
 
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields of ``arrays`` that are ``given``, and those that follow from them."""
+        return given
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """What it infers from its ``arrays``. Raises `InvalidInput` for evidence that cannot be used."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingWalk(Walk):
+    """A walk about a model that ``ask`` asks: called with samples (B, *shape) it returns answers (B, Y)."""
+
+    ask: Ask
+    labels: NDArray[np.int64] | None = None
+    spec: SampleSpec
+    release: str = "softmax"
+    seed: int = 0
+
 
 class WalkingAttack(Attack):
     """An attack that chooses what it asks by earlier answers."""
+
+    arrays: ClassVar[type[Any] | None] = AskingWalk
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """The arrays of `walk`, by name."""
+
+        def ask(samples: NDArray[Any]) -> NDArray[np.float32]:
+            answers = np.asarray(evidence.ask(samples), np.float32)
+            if answers.ndim != 2 or len(answers) != len(samples) or not np.isfinite(answers).all():
+                raise InvalidInput(
+                    f"'ask' gave answers {answers.shape} about {len(samples)} samples, or some that are no"
+                    " number",
+                    hint="it takes samples (B, ...) and returns one row of numbers for each",
+                )
+            return answers
+
+        return self.walk(evidence, ask)
 
     @abstractmethod
     def walk(self, start: Walk, ask: Ask) -> dict[str, NDArray[Any]]:
@@ -158,6 +200,11 @@ class ReconstructionAttack(Attack):
     """An attack on whole samples, which is fitted on releases of samples that the attacker has."""
 
     kind: ClassVar[str] = "reconstruction"
+    arrays: ClassVar[type[Any] | None] = Pairs
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `reconstruct`."""
+        return self.reconstruct(evidence)
 
     @abstractmethod
     def reconstruct(self, evidence: Pairs) -> NDArray[np.float32]:
@@ -176,6 +223,17 @@ class AttributeAttack(Attack):
     kind: ClassVar[str] = "attribute"
     keeps: ClassVar[bool] = False
     """Whether its `Inference` has something ``learnt``, for `again`."""
+    arrays: ClassVar[type[Any] | None] = Evidence
+
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """With as many ``classes`` as there are labels, where their number is not given."""
+        labels = given.get("auxiliary_labels")
+        return given if labels is None else {"classes": int(labels.max(initial=0)) + 1, **given}
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `infer`."""
+        return self.infer(evidence)
 
     @abstractmethod
     def infer(self, evidence: Evidence) -> Inference:

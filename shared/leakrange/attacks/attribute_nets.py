@@ -14,6 +14,7 @@ from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowl
 from leakrange.attacks.learning import (
     FOLDS,
     EarlyStopping,
+    check_lengths,
     check_releases,
     dealt,
     flat,
@@ -203,9 +204,13 @@ def forward(arrays: Mapping[str, NDArray[Any]], values: NDArray[np.float32]) -> 
 
 def check_evidence(evidence: Evidence) -> None:
     """Raise `InvalidInput` for evidence from which no net can learn, or by which none can be judged."""
-    labels, count = evidence.auxiliary_labels, len(evidence.auxiliary)
-    if len(labels) != count:
-        raise InvalidInput(f"{len(labels)} labels for {count} auxiliary records")
+    labels = evidence.auxiliary_labels
+    check_lengths(
+        auxiliary=evidence.auxiliary,
+        auxiliary_labels=labels,
+        samples=evidence.samples,
+        auxiliary_group=evidence.auxiliary_group,
+    )
     check_releases(evidence.auxiliary, evidence.observed, FEWEST)
     if labels.min() < 0 or labels.max() >= evidence.classes:
         raise InvalidInput(f"auxiliary labels must lie in 0..{evidence.classes - 1}; leave unknown ones out")

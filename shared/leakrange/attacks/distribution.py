@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.learning import check_lengths
 from leakrange.metrics.roc import most_accurate_threshold
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
@@ -76,6 +77,8 @@ class ShareEvidence:
                 raise InvalidInput(
                     f"answers {answers.shape} about {len(self.labels)} records, or some that are no number"
                 )
+        check_lengths(labels=self.labels, having=self.having)
+        check_lengths(shadows=self.shadows, place=self.place)
         if self.having.all() or not self.having.any():
             raise InvalidInput(
                 f"of {len(self.having)} records all have the attribute, or none has",
@@ -120,6 +123,20 @@ class DistributionAttack(Attack):
     )
     paper: ClassVar[str] = "Suri and Evans 2022"
     Parameters: ClassVar[type[BaseModel]] = ShadowedParameters
+    arrays: ClassVar[type[Any] | None] = ShareEvidence
+    needs: ClassVar[tuple[str, ...]] = ("shadows", "place", "shares")
+
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """With the axis of a single model, and no shadows, where they are not given."""
+        observed = given.get("observed", np.empty((0, 0, 0)))
+        observed = observed[np.newaxis] if observed.ndim == 2 else observed
+        nothing = {"shadows": observed[:0], "place": np.empty(0, np.int64), "shares": (0.0, 1.0)}
+        return {**nothing, **given} | ({"observed": observed} if "observed" in given else {})
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `score`."""
+        return self.score(evidence)
 
     @abstractmethod
     def score(self, evidence: ShareEvidence) -> NDArray[np.float64]:
@@ -141,6 +158,7 @@ class LossTest(DistributionAttack):
     summary: ClassVar[str] = "of two sets of records, one of each share, which is the model better on"
     equation: ClassVar[str] = "loss test"
     grants: ClassVar[tuple[str, ...]] = DistributionAttack.grants[:3]
+    needs: ClassVar[tuple[str, ...]] = ()
     Parameters: ClassVar[type[BaseModel]] = DistributionParameters
 
     def score(self, evidence: ShareEvidence) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Ask, Knowledge, Pairs, Walk, WalkingAttack
-from leakrange.attacks.learning import check_releases, flat
+from leakrange.attacks.learning import check_lengths, check_releases, flat
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import Schedule
@@ -24,7 +25,7 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
 
-__all__ = ["CHOICES", "CopyParameters", "Extraction", "copied_net", "log_odds_by_algebra"]
+__all__ = ["CHOICES", "CopyPairs", "CopyParameters", "Extraction", "copied_net", "log_odds_by_algebra"]
 
 FEWEST = 50
 HELD = 5
@@ -43,6 +44,14 @@ class CopyParameters(Strict):
     epochs: Annotated[int, Field(ge=1, le=1000)] = 30
     batch: Annotated[int, Field(ge=8, le=4096)] = 50
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyPairs(Pairs):
+    """`Pairs` whose ``auxiliary`` answers are "logits" or "softmax", as ``release`` says. ``observed`` are
+    samples (V, *shape) that the copy is asked about."""
+
+    release: str
 
 
 Queries = Literal["natural", "public", "drawn", "uncertainty", "k-centre"]
@@ -93,7 +102,12 @@ class Extraction(WalkingAttack):
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     grants: ClassVar[tuple[str, ...]] = ("queries", "unlabelled records of its own, unless they are drawn")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "averaging")
+    arrays: ClassVar[type[Any] | None] = CopyPairs
     Parameters: ClassVar[type[BaseModel]] = ExtractionParameters
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `copy`."""
+        return self.copy(evidence, evidence.release)
 
     def copy(self, evidence: Pairs, release: str) -> NDArray[np.float64]:
         """The scores (V, Y) that the copy gives to samples ``evidence.observed`` (V, *shape). Raises
@@ -102,6 +116,7 @@ class Extraction(WalkingAttack):
 
         samples, answers, asked = evidence.samples, evidence.auxiliary, evidence.observed
         check_releases(answers, answers, FEWEST)
+        check_lengths(samples=samples, auxiliary=answers)
         order = shuffled(stream(evidence.seed, "extraction"), len(samples))
         held, learnt = order[: len(order) // HELD], order[len(order) // HELD :]
         classes = answers[held].argmax(axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -28,14 +29,14 @@ from leakrange.jobs.recipe import NetSpec
 from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from leakrange.nets.classifier import Classifier
-    from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Probing", "ProbingParameters"]
+__all__ = ["ProbedSamples", "Probing", "ProbingParameters"]
 
 FEWEST = 50
 WEIGHT_DECAY = 1e-4
@@ -68,6 +69,21 @@ class ProbingParameters(Strict):
     epochs: Annotated[int, Field(ge=1, le=10_000)] = 30
     batch: Annotated[int, Field(ge=8, le=4096)] = 64
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+
+
+@dataclass(frozen=True)
+class ProbedSamples:
+    """Samples (A, *shape) of ``spec`` as they leave the attacker's own device, whose attribute has the
+    classes ``labels`` (A,), 0 .. classes − 1, and those ``observed`` (V, *shape) from users. ``group`` (A,):
+    equal for samples that are held out together, such as windows of one recording."""
+
+    samples: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    observed: NDArray[np.float32]
+    spec: SampleSpec
+    classes: int
+    group: NDArray[np.int64] | None = None
+    seed: int = 0
 
 
 @attacks.register("probing")
@@ -106,6 +122,19 @@ class Probing(Attack):
     kind: ClassVar[str] = "probing"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = ProbingParameters
+    arrays: ClassVar[type[Any] | None] = ProbedSamples
+
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """With as many ``classes`` as there are labels, where their number is not given."""
+        labels = given.get("labels")
+        return given if labels is None else {"classes": int(labels.max(initial=0)) + 1, **given}
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """The inference about what was observed, by what `fit` learns."""
+        known = evidence.samples, evidence.labels, evidence.classes, evidence.spec
+        state = self.fit([known[0]], *known[1:], evidence.seed, evidence.group)
+        return self.infer(state, [evidence.observed], evidence.classes, evidence.spec)
 
     def net(self, spec: SampleSpec) -> NetSpec:
         """The net for samples of ``spec``."""

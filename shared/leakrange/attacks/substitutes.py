@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,11 @@ class SubstituteAttack(Attack):
     )
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware")
     Parameters: ClassVar[type[BaseModel]] = SubstituteParameters
+    arrays: ClassVar[type[Any] | None] = SubstituteEvidence
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `score`."""
+        return self.score(evidence)
 
     @abstractmethod
     def score(self, evidence: SubstituteEvidence) -> NDArray[np.float64]:

@@ -151,17 +151,8 @@ def _drawn(rows: NDArray[np.intp], most: int, seed: int) -> NDArray[np.intp]:
 
 def _evidence(values: NDArray[np.float32], labels: NDArray[np.int64], release: str) -> MembershipEvidence:
     """The evidence of an attacker who has these answers and nothing else."""
-    count, width = values.shape
-    return MembershipEvidence(
-        observed=values[np.newaxis],
-        labels=labels,
-        shadows=np.empty((0, 1, count, width), dtype=np.float32),
-        members=np.empty((0, count), dtype=bool),
-        population=values[:0],
-        population_labels=labels[:0],
-        population_shadows=np.empty((0, 0, width), dtype=np.float32),
-        release=release,
-    )
+    given = {"observed": values, "labels": labels, "release": release}
+    return MembershipEvidence(**MembershipAttack.arrays_filled(given))
 
 
 def _utility(answers: RecordedAnswers, rows: NDArray[np.intp]) -> list[object]:

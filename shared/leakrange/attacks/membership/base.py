@@ -52,6 +52,7 @@ class BayesScore(MembershipAttack):
         "the target's architecture and training",
         "a pool of records to train shadow models on",
     )
+    needs: ClassVar[tuple[str, ...]] = ("shadows", "members")
     Parameters: ClassVar[type[BaseModel]] = BayesScoreParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:

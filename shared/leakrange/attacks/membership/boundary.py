@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Ask, Knowledge, Walk, WalkingAttack
+from leakrange.attacks.learning import check_lengths
 from leakrange.jobs.steps.walk import MOST_QUERIES
 from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec
@@ -55,6 +56,7 @@ class BoundaryDistance(WalkingAttack):
         "the records and their true classes",
     )
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
+    needs: ClassVar[tuple[str, ...]] = ("labels",)
     Parameters: ClassVar[type[BaseModel]] = BoundaryParameters
 
     def walk(self, start: Walk, ask: Ask) -> dict[str, NDArray[Any]]:
@@ -62,6 +64,11 @@ class BoundaryDistance(WalkingAttack):
         assert start.labels is not None  # the kind grants them
         walk = BoundaryWalk(start.samples, start.labels, start.spec, ask, start.queries, start.seed)
         return {"distances": walk.distances(), "asked": walk.asked}
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """The `scores` (N,) of the distances that the walks find."""
+        check_lengths(samples=evidence.samples, labels=evidence.labels)
+        return self.scores(super().on_arrays(evidence)["distances"])
 
     @staticmethod
     def scores(distances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.learning import check_lengths
 from leakrange.jobs.samples import MOST_VARIANTS
 from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict
@@ -77,6 +78,9 @@ class MembershipEvidence:
     seed: int = 0
 
 
+_MAY_BE_MISSING = ("shadows", "members", "population", "population_labels", "population_shadows")
+
+
 class MembershipAttack(Attack):
     """An attack that gives each record a score. A higher score means that the target was more likely trained
     on it."""
@@ -92,6 +96,34 @@ class MembershipAttack(Attack):
     """Whether it asks about samples that are crafted against its shadow models, in place of the records."""
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
+    arrays: ClassVar[type[Any] | None] = MembershipEvidence
+
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """With the axis of a single query, and no shadows and no population, where they are not given."""
+        if "population" in given and "observed" not in given and "labels" in given:
+            nobody = np.empty((0, len(given["labels"]), given["population"].shape[-1]), np.float32)
+            given = {"observed": nobody, **given}
+        if "observed" not in given:
+            return dict.fromkeys(_MAY_BE_MISSING, np.empty(0)) | given
+        axes = {"observed": (2, 0), "shadows": (3, 1)}
+        for name, (count, place) in axes.items():
+            if name in given and given[name].ndim == count:
+                given = given | {name: np.expand_dims(given[name], place)}
+        observed = given["observed"]
+        count, width = observed.shape[-2:]
+        filled = {
+            "shadows": np.empty((0, *observed.shape), np.float32),
+            "members": np.empty((0, count), bool),
+            "population": np.empty((0, width), np.float32),
+            "population_labels": np.empty(0, np.int64),
+        } | given
+        nothing = np.empty((len(filled["members"]), *filled["population"].shape), np.float32)
+        return {"population_shadows": nothing, **filled}
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `score`."""
+        return self.score(evidence)
 
     @abstractmethod
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
@@ -101,6 +133,7 @@ class MembershipAttack(Attack):
 def check(evidence: MembershipEvidence) -> None:
     """Raise `InvalidInput` where the evidence's arrays do not fit together."""
     observed, shadows, members = evidence.observed, evidence.shadows, evidence.members
+    check_lengths(population=evidence.population, population_labels=evidence.population_labels)
     if observed.ndim != 3 or observed.shape[1] != len(evidence.labels):
         raise InvalidInput(f"observed releases {observed.shape} of {len(evidence.labels)} labelled records")
     if shadows.shape != (len(members), *observed.shape) or members.shape[1:] != evidence.labels.shape:

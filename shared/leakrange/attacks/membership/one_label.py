@@ -52,6 +52,7 @@ class OneLabel(MembershipAttack):
         "a pool of records to train shadow models on",
     )
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
+    needs: ClassVar[tuple[str, ...]] = ("shadows", "members")
     Parameters: ClassVar[type[BaseModel]] = OneLabelParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.learning import EarlyStopping
+from leakrange.attacks.learning import EarlyStopping, check_lengths
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.versions import VersionChange
@@ -65,6 +65,12 @@ class Quantile(MembershipAttack):
         "the records and their true classes",
         "population records",
     )
+    needs: ClassVar[tuple[str, ...]] = (
+        "samples",
+        "population",
+        "population_labels",
+        "population_samples",
+    )
     Parameters: ClassVar[type[BaseModel]] = QuantileParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
@@ -78,6 +84,8 @@ class Quantile(MembershipAttack):
             )
         if evidence.samples is None or evidence.population_samples is None or evidence.spec is None:
             raise InvalidInput("the attack learns from the samples, and has only answers about them")
+        check_lengths(labels=labels, samples=evidence.samples)
+        check_lengths(population=evidence.population, population_samples=evidence.population_samples)
         observed = scaled_logit(evidence.observed[0], labels, evidence.release)
         lessons = scaled_logit(evidence.population, known, evidence.release)
         centre, unit = lessons.mean(), max(float(lessons.std()), 1e-6)

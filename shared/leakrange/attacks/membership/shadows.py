@@ -67,6 +67,7 @@ class Lira(MembershipAttack):
         "the target's architecture and training",
         "a pool of records to train shadow models on",
     )
+    needs: ClassVar[tuple[str, ...]] = ("shadows", "members")
     Parameters: ClassVar[type[BaseModel]] = LiraParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
@@ -202,6 +203,13 @@ class Rmia(MembershipAttack):
         "the target's architecture and training",
         "a pool of records to train reference models on",
         "population records",
+    )
+    needs: ClassVar[tuple[str, ...]] = (
+        "shadows",
+        "members",
+        "population",
+        "population_labels",
+        "population_shadows",
     )
     Parameters: ClassVar[type[BaseModel]] = RmiaParameters
 

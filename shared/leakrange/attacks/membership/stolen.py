@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Knowledge
 from leakrange.attacks.extraction import CopyParameters, copied_net
+from leakrange.attacks.learning import check_lengths
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput
@@ -46,6 +47,12 @@ class StolenModel(MembershipAttack):
         "population records",
     )
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "averaging")
+    needs: ClassVar[tuple[str, ...]] = (
+        "samples",
+        "population",
+        "population_labels",
+        "population_samples",
+    )
     Parameters: ClassVar[type[BaseModel]] = StolenParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
@@ -57,6 +64,8 @@ class StolenModel(MembershipAttack):
         asked, samples, spec = evidence.population_samples, evidence.samples, evidence.spec
         if asked is None or samples is None or spec is None:
             raise InvalidInput("the attack learns from the samples, and has only answers about them")
+        check_lengths(labels=evidence.labels, samples=samples)
+        check_lengths(population=evidence.population, population_samples=asked)
         if len(asked) < FEWEST:
             raise InvalidInput(f"a population of {len(asked)} records; a copy learns from {FEWEST} or more")
         copy = copied_net(asked, evidence.population, evidence.release, spec, self.parameters, evidence.seed)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
+from leakrange.attacks.learning import check_lengths
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
@@ -80,6 +81,7 @@ class PeopleAttribute(AttributeAttack):
         """Scores (V, 2) are −s and s, of which s is above 0 where the second class is predicted."""
         if evidence.classes != 2:
             raise InvalidInput(f"the attack tells two classes apart, not {evidence.classes}")
+        check_lengths(auxiliary=evidence.auxiliary, auxiliary_labels=evidence.auxiliary_labels)
         labels = evidence.auxiliary_labels == 1
         if len(set(evidence.auxiliary_labels.tolist())) == 1:
             score = np.full(len(evidence.observed), 1.0 if labels[0] else -1.0)

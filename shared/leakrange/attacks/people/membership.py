@@ -159,6 +159,16 @@ class PeopleAttack(Attack):
     consumes: ClassVar[tuple[str, ...]] = ("features", "score", "softmax")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[PeopleParameters]] = PeopleParameters
+    arrays: ClassVar[type[Any] | None] = PeopleEvidence
+
+    @classmethod
+    def arrays_filled(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """With the releases to learn from as well, where no others are given."""
+        return {"lessons": given["releases"], **given} if "releases" in given else given
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `score`."""
+        return self.score(evidence)
 
     @classmethod
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,11 @@ class Multilateration(Attack):
     )
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = MultilaterationParameters
+    arrays: ClassVar[type[Any] | None] = TemplateEvidence
+
+    def on_arrays(self, evidence: Any) -> Any:
+        """See `recover`."""
+        return self.recover(evidence)
 
     def recover(self, evidence: TemplateEvidence) -> NDArray[np.float64]:
         """See `multilaterate`."""
