@@ -22,6 +22,7 @@ from leakrange.clients.cli.commands import (
 from leakrange.clients.cli.commands.answers import answers
 from leakrange.clients.cli.commands.audit import audit
 from leakrange.clients.cli.commands.compare import compare
+from leakrange.clients.cli.commands.init import init
 from leakrange.clients.cli.commands.load import load
 from leakrange.clients.cli.commands.prices import prices
 from leakrange.clients.cli.commands.reproduce import reproduce
@@ -49,6 +50,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(init)
 app.command()(embedded_range.up)
 app.command()(embedded_range.down)
 app.command()(embedded_range.status)

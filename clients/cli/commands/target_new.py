@@ -68,11 +68,12 @@ def new(
         Path | None, typer.Option(metavar="FILE", help="where to write it (default: NAME.yaml)")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="ask no question")] = False,
+    force: Annotated[bool, typer.Option("--force", help="write over the file if it is there")] = False,
 ) -> None:
     """Make a target's file: ask the model one sample, and guess from its answer what it releases. What
     cannot be known is marked in the file."""
     plain = name or model or (out.stem if out is not None else "target")
-    path = _free_file(plain, out)
+    path = _free_file(plain, out, force=force)
     _check_terminal(yes=yes)
     base: dict[str, Any] = {"name": plain, "owner": owner or "somebody"}
     base |= {"authorised": authorised} if authorised else {}
@@ -91,13 +92,15 @@ def new(
         raise CliError(error.detail, code=Exit.USAGE, hint=hint) from error
 
 
-def _free_file(name: str, out: Path | None) -> Path:
+def _free_file(name: str, out: Path | None, *, force: bool) -> Path:
     """Where the file of the target of that name is written. Raises `CliError`."""
     if not is_name(name):
         raise CliError(f"{name!r} is no target's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
     path = out or Path(f"{name}.yaml")
-    if path.exists():
-        raise CliError(f"{path} is there already", code=Exit.USAGE, hint="name another file by --out")
+    if path.exists() and not force:
+        raise CliError(
+            f"{path} is there already", code=Exit.USAGE, hint="name another file by --out, or say --force"
+        )
     return path
 
 
