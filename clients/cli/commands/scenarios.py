@@ -24,16 +24,19 @@ federation = typer.Typer(help="Extractors that devices learn together.", no_args
 @scenario.command("check")
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a YAML or JSON file")],
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="it is for another machine: data may be missing on this one")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell every mistake of a scenario, or how many trials it makes and what it leaves out. Ends with 2 where
-    there are mistakes."""
+    """Tell every mistake of a scenario, missing data included, or how many trials it makes and what it leaves
+    out. Ends with 2 where there are mistakes."""
     from leakrange.scenario.language import parse
     from leakrange.scenario.matrix import expand
     from leakrange.scenario.unread import unread_decoders
 
     with mistakes_named(file, as_json=as_json):
-        checked = parse(read_scenario(file))
+        checked = parse(read_scenario(file), here=not elsewhere)
         plan = expand(checked)
     counts = {"trials": len(plan.trials), "models": sum(model.remote is None for model in plan.models)}
     warnings = unread_decoders(trial.result for trial in plan.trials)
