@@ -27,12 +27,22 @@ __all__ = [
     "ReconstructionAttack",
     "Walk",
     "WalkingAttack",
+    "check_lengths",
 ]
 
 Knowledge = Literal["unaware", "aware", "averaging"]
 Ask = Callable[[NDArray[Any]], NDArray[np.float32]]
 """Asks a model for its answers (B, Y) about samples (B, *shape)."""
 Make = Callable[[], Mapping[str, NDArray[Any]]]
+
+
+def check_lengths(**arrays: NDArray[Any] | None) -> None:
+    """Raise `InvalidInput` where arrays that have an entry for each of the same records, by name, are of
+    different lengths; those that are None are left out."""
+    lengths = {name: len(each) for name, each in arrays.items() if each is not None}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{length} of {name!r}" for name, length in lengths.items())
+        raise InvalidInput(f"there must be as many of each, and there are {told}")
 
 
 def _made_here(_name: str, make: Make) -> Mapping[str, NDArray[Any]]:

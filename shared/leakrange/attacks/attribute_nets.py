@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
+from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge, check_lengths
 from leakrange.attacks.learning import (
     FOLDS,
     EarlyStopping,
-    check_lengths,
     check_releases,
     dealt,
     flat,

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Attack, Knowledge
-from leakrange.attacks.learning import check_lengths
+from leakrange.attacks.attack import Attack, Knowledge, check_lengths
 from leakrange.metrics.roc import most_accurate_threshold
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput

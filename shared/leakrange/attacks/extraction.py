@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Ask, Knowledge, Pairs, Walk, WalkingAttack
-from leakrange.attacks.learning import check_lengths, check_releases, flat
+from leakrange.attacks.attack import Ask, Knowledge, Pairs, Walk, WalkingAttack, check_lengths
+from leakrange.attacks.learning import check_releases, flat
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.recipe import Schedule

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FOLDS",
     "EarlyStopping",
-    "check_lengths",
     "check_releases",
     "dealt",
     "flat",
@@ -44,15 +43,6 @@ def check_releases(auxiliary: NDArray[np.floating], observed: NDArray[np.floatin
         raise InvalidInput(f"{len(auxiliary)} auxiliary records; the attack needs at least {fewest}")
     if not (np.isfinite(auxiliary).all() and np.isfinite(observed).all()):
         raise InvalidInput("a release holds values that are not finite")
-
-
-def check_lengths(**arrays: NDArray[Any] | None) -> None:
-    """Raise `InvalidInput` where arrays that have an entry for each of the same records, by name, are of
-    different lengths; those that are None are left out."""
-    lengths = {name: len(each) for name, each in arrays.items() if each is not None}
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{length} of {name!r}" for name, length in lengths.items())
-        raise InvalidInput(f"there must be as many of each, and there are {told}")
 
 
 def flat(releases: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Ask, Knowledge, Walk, WalkingAttack
-from leakrange.attacks.learning import check_lengths
+from leakrange.attacks.attack import Ask, Knowledge, Walk, WalkingAttack, check_lengths
 from leakrange.jobs.steps.walk import MOST_QUERIES
 from leakrange.strict import Strict
 from leakrange.wire.samples import SampleSpec

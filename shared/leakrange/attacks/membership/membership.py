@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Attack, Knowledge
-from leakrange.attacks.learning import check_lengths
+from leakrange.attacks.attack import Attack, Knowledge, check_lengths
 from leakrange.jobs.samples import MOST_VARIANTS
 from leakrange.jobs.versions import VersionChange
 from leakrange.strict import Strict

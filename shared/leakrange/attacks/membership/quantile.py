@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.learning import EarlyStopping, check_lengths
+from leakrange.attacks.attack import check_lengths
+from leakrange.attacks.learning import EarlyStopping
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.net_choice import NetChoice
 from leakrange.jobs.versions import VersionChange

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Knowledge
+from leakrange.attacks.attack import Knowledge, check_lengths
 from leakrange.attacks.extraction import CopyParameters, copied_net
-from leakrange.attacks.learning import check_lengths
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence, check, scaled_logit
 from leakrange.jobs.versions import VersionChange
 from leakrange.wire.errors import InvalidInput

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
-from leakrange.attacks.learning import check_lengths
+from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge, check_lengths
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
 from leakrange.strict import Strict
 from leakrange.wire.errors import InvalidInput
