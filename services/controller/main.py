@@ -115,6 +115,7 @@ async def _serving(
         transport, settings.proxy_url, settings.operator_key.get_secret_value(), attempts=1
     )
     supervisor = Supervisor(settings, database, news, parties)
+    app.state.names = parties.names
     app.state.runs = service = RunService(database, parties.releases, news, supervisor)
     app.state.scenarios = checking = ScenarioService(database)
     app.state.reading = reading = ReadingProcess(settings)

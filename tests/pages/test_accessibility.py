@@ -37,6 +37,7 @@ def paths(place: Place) -> list[str]:
     return [
         *(entry.path for entry in MENU),
         "/login",
+        "/scenarios/form",
         f"/models/{RECIPE.digest()}",
         f"/audits/{place.passed}",
         f"/audits/{place.failed}",

@@ -428,3 +428,5 @@ def test_errors_are_pages_for_people_and_problems_for_programs(site: str) -> Non
     assert httpx.get(f"{site}/nowhere").headers["content-type"] == "application/problem+json"
     mistaken = httpx.get(f"{site}/v1/runs/20260101-120000-a1b2c3", headers=HTML)
     assert (mistaken.status_code, "<h1>" in mistaken.text) == (404, True)
+    assert "GET /" not in mistaken.text  # which is for programs
+    assert "GET /v1/runs" in httpx.get(f"{site}/v1/runs/20260101-120000-a1b2c3").json()["hint"]

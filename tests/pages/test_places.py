@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from leakrange.metrics.numbers import duration
 from leakrange.services.controller.settings import ControllerSettings
+from leakrange.wire.names import PublicNames
 from tests.controller.conftest import NOWHERE, OPERATOR, serve
 from tests.pages.conftest import opened
 from tests.pages.furnished import RECIPE, VERDICT, Place
@@ -83,6 +84,27 @@ def test_keys_that_can_be_used_come_first_and_of_them_the_newest(place: Place) -
     assert [name for name in listed if name in ("older", "newer", "gone")] == ["newer", "older", "gone"]
 
 
+def test_keys_that_runs_made_are_shown_to_whoever_asks_for_them(browser: Browser, place: Place) -> None:
+    admin = {"Authorization": f"Bearer {OPERATOR}"}
+    run = place.runs[0]
+    for id in (run, f"{run}.attacker.honest-s0.none.q0"):
+        body = {"name": id, "id": id, "budget": 5}
+        httpx.post(f"{place.proxy}/admin/keys", headers=admin, json=body).raise_for_status()
+    httpx.post(f"{place.proxy}/admin/keys", headers=admin, json={"name": "a person", "budget": 5})
+    with opened(browser, f"{place.url}/keys", operator=True) as tab:
+        headings = tab.get_by_role("heading", level=2)
+        expect(headings.first).to_have_text("A new key")  # the form stands first
+        expect(tab.get_by_role("link", name="a person")).to_be_visible()
+        expect(tab.locator("#keys")).not_to_contain_text("attacker.honest-s0")
+        tab.get_by_role("link", name="Show the 2 keys that runs made").click()
+        row = tab.get_by_role("row", name="attacker.honest-s0.none.q0")
+        expect(row.get_by_role("link", name=run)).to_be_visible()
+        httpx.patch(f"{place.proxy}/admin/keys/{run}", headers=admin, json={"budget": 6}).raise_for_status()
+        expect(tab.get_by_role("row", name="the run itself")).to_contain_text("0 of 6")  # without a reload
+        tab.get_by_role("link", name="Hide the keys of runs").click()
+        expect(tab.locator("#keys")).not_to_contain_text("attacker.honest-s0")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [("name", "", "name"), ("budget", "many", "a whole number"), ("models", "no/name", "models")],
@@ -109,7 +131,8 @@ def test_a_mistaken_key_is_not_made_and_what_was_typed_stays(
 def test_a_model_says_its_recipe_and_how_its_training_went(place: Place) -> None:
     listed = httpx.get(f"{place.url}/models").text
     assert f"/models/{RECIPE.digest()}" in listed
-    assert "honesty 0.9125" in listed
+    assert "honesty 0.912" in listed
+    assert "nobody now" in listed
     page = httpx.get(f"{place.url}/models/{RECIPE.digest()}").text
     for said in (
         "parameters.beta.y",
@@ -121,6 +144,15 @@ def test_a_model_says_its_recipe_and_how_its_training_went(place: Place) -> None
     ):
         assert said in page, said
     assert httpx.get(f"{place.url}/models/{'0' * 64}").status_code == 404
+
+
+def test_a_model_says_who_serves_it(place: Place) -> None:
+    admin = {"Authorization": f"Bearer {OPERATOR}"}
+    name = f"digits-parity-logits-{PublicNames(OPERATOR).of('model', RECIPE.digest())}"
+    route = {"upstream": NOWHERE}
+    httpx.put(f"{place.proxy}/admin/routes/{name}", headers=admin, json=route).raise_for_status()
+    page = httpx.get(f"{place.url}/models").text
+    assert re.search(rf"data-is=\"Served by\">curious<small>as <code[^>]*>{name}<", page)
 
 
 def test_verdicts_and_failures_are_told_as_in_the_report(place: Place) -> None:

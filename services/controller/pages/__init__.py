@@ -23,6 +23,7 @@ from leakrange.services.controller.pages import (
     protection,
     run,
     run_actions,
+    scenarios,
     steps,
     victim,
 )
@@ -40,6 +41,7 @@ PAGES = (
     run_actions,
     steps,
     editor,
+    scenarios,
     compare,
     models,
     protection,

@@ -1,18 +1,16 @@
-"""``/scenarios``: ready scenarios to begin with, and an editor whose checks run here."""
+"""``/scenarios/new``: an editor of scenarios, whose checks run here."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Form, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from leakrange.scenario.mistakes import Mistakes
-from leakrange.scenario.naming import Names
+from leakrange.scenario.answers import Answers, scenario_text
 from leakrange.scenario.shipped import shipped
-from leakrange.scenario.yaml_source import MAX_BYTES, read
+from leakrange.scenario.yaml_source import MAX_BYTES
 from leakrange.services.controller.pages.rendering import fragment, see_other, show
 from leakrange.services.controller.requests import FORM, LONGEST
 from leakrange.services.controller.runs.service import RunService
@@ -23,28 +21,12 @@ from leakrange.wire.errors import InvalidScenario, NotFound
 
 router = APIRouter(include_in_schema=False)
 
-EMPTY = """\
-name: my-scenario
-seeds: [0, 1, 2]
-data: digits
-
-providers:
-  honest: {behaviour: honest, target: parity, sensitive: slant}
-
-attacks:
-  outside: {kind: attribute-inference}
-"""
 SECTIONS = ("seeds", "data", "providers", "clients", "defences", "attacks", "budgets")
 
 Text = Annotated[str, Form(max_length=MAX_BYTES)]
 Origin = Annotated[str, Form(max_length=LONGEST, pattern=r"^[A-Za-z0-9-]*$")]
+Ready = Annotated[str, Path(max_length=LONGEST, pattern=FORM)]
 Source = Annotated[str, Query(alias="from", max_length=LONGEST, pattern=FORM)]
-
-
-@router.get("/scenarios")
-async def scenarios(request: Request, visitor: Reading) -> Response:
-    """What there is to begin with."""
-    return show(request, "scenarios.html.j2", visitor=visitor, scenarios=shipped().values(), data=_data())
 
 
 @router.get("/scenarios/new")
@@ -55,14 +37,14 @@ async def write(
     at: Annotated[str, Query(max_length=32, pattern="^[a-z]*$")] = "",
 ) -> Response:
     """The editor, with a ready scenario, that of a run, or one that is short."""
-    text, origin, load = EMPTY, "", False
+    text, origin, load = scenario_text(Answers()), "", False
     if source in shipped():
         text = shipped()[source].text
     elif source:
         runs: RunService = request.app.state.runs
         written = await runs.written(source)
         text, origin, load = written.text, source, written.load
-    return await _editor(request, visitor, text.replace("\r\n", "\n"), origin=origin, load=load, at=at)
+    return await editor(request, visitor, text.replace("\r\n", "\n"), origin=origin, load=load, at=at)
 
 
 @router.post("/scenarios/check")
@@ -74,7 +56,7 @@ async def check(
     if "HX-Request" in request.headers:
         values = await _checked_and_changes(request, visitor, text, origin)
         return HTMLResponse(fragment(request, "checked.html.j2", visitor=visitor, **values))
-    return await _editor(request, visitor, text, origin=origin, load=load)
+    return await editor(request, visitor, text, origin=origin, load=load)
 
 
 @router.post("/scenarios/start")
@@ -82,30 +64,46 @@ async def start(
     request: Request, operator: Operating, text: Text = "", origin: Origin = "", load: bool = Form(False)
 ) -> Response:
     """Begin a run and go to its page; where the scenario has mistakes, show them."""
+    return await begin(request, operator, text.replace("\r\n", "\n"), origin=origin, load=load)
+
+
+@router.post("/scenarios/start/{name}")
+async def start_ready(name: Ready, request: Request, operator: Operating) -> Response:
+    """The same for a ready scenario."""
+    if name not in shipped():
+        raise NotFound(f"there is no ready scenario {name!r}", hint="the page of scenarios lists them")
+    return await begin(request, operator, shipped()[name].text)
+
+
+async def begin(
+    request: Request, operator: Visitor, text: str, *, origin: str = "", load: bool = False
+) -> Response:
+    """Begin a run of a scenario and go to its page; where it has mistakes, or its data is not here, show that
+    in the editor."""
     runs: RunService = request.app.state.runs
-    text = text.replace("\r\n", "\n")
     try:
         begun = await runs.start(text.encode(), load=load, origin=origin or None)
     except InvalidScenario as error:
         mistakes = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
         refused = Checked(valid=False, mistakes=mistakes)
-        return await _editor(
+        return await editor(
             request, operator, text, origin=origin, load=load, checked=refused, status=error.status
         )
     return see_other(f"/runs/{begun.id}")
 
 
-async def _editor(
+async def editor(
     request: Request,
     visitor: Visitor,
     text: str,
     *,
-    origin: str,
-    load: bool,
+    origin: str = "",
+    load: bool = False,
     at: str = "",
     checked: Checked | None = None,
     status: int = 200,
 ) -> Response:
+    """The editor with that text, and what is wrong with it."""
     values = await _checked_and_changes(request, visitor, text, origin, checked)
     return show(
         request,
@@ -148,12 +146,3 @@ def _line_of(text: str, key: str) -> int:
         return 0
     match = re.search(rf"^{re.escape(key)}:", text, re.M)
     return text.count("\n", 0, match.start() if match else len(text)) + 1
-
-
-@cache
-def _data() -> dict[str, list[str]]:
-    """The data sets that each ready scenario wants."""
-    return {
-        name: list(dict.fromkeys(Names(read(one.text, Mistakes()).value).labels().values()))
-        for name, one in shipped().items()
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import orjson
@@ -18,20 +19,26 @@ from leakrange.wire.operator import Proxy
 router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form(max_length=4000)]
 Listed = Annotated[list[str] | None, Form()]
+OfRuns = Annotated[bool, Query(alias="runs")]
+OF_A_RUN = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{6})(?:\.(.+))?")
+"""The id of a key that a run made: the run's, and what the key is for."""
 
 
 @router.get("/keys")
-async def keys(request: Request, visitor: Reading) -> Response:
-    """All keys, and the form of a new one."""
-    return await _page(request, visitor=visitor)
+async def keys(request: Request, visitor: Reading, of_runs: OfRuns = False) -> Response:
+    """The form of a new key, and the keys that people made; those of runs for whoever asks for them."""
+    return await _page(request, visitor=visitor, of_runs=of_runs)
 
 
 @router.get("/keys/list")
 async def again(
-    request: Request, visitor: Reading, seen: Annotated[str, Query(max_length=64)] = ""
+    request: Request,
+    visitor: Reading,
+    seen: Annotated[str, Query(max_length=64)] = "",
+    of_runs: OfRuns = False,
 ) -> Response:
     """The table of keys alone; 204 if it has not changed since ``seen``."""
-    listed = await _listed(request)
+    listed = await _listed(request, of_runs)
     if listed["seen"] == seen:
         return Response(status_code=204)
     return HTMLResponse(fragment(request, "keys_list.html.j2", visitor=visitor, **listed))
@@ -103,18 +110,22 @@ def _proxy(request: Request) -> Proxy:
     return proxy
 
 
-async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
+async def _page(request: Request, *, status: int = 200, of_runs: bool = False, **values: Any) -> Response:
     proxy = _proxy(request)
-    shown = {"made": None, "given": {}, "mistakes": []} | values | await _listed(request)
+    shown = {"made": None, "given": {}, "mistakes": []} | values | await _listed(request, of_runs)
     if shown["visitor"].operates:
         shown |= {"policies": await proxy.policies(), "limits": (await proxy.limits()).limits}
     return show(request, "keys.html.j2", status=status, endpoints=ENDPOINTS, **shown)
 
 
-async def _listed(request: Request) -> dict[str, Any]:
+async def _listed(request: Request, of_runs: bool) -> dict[str, Any]:
+    """The keys that people made, and how many runs made; these as well if they are wanted, ``of_runs``."""
     accounts = sorted(await _proxy(request).accounts(), key=lambda each: (each.revoked, -each.created))
-    content = orjson.dumps([each.model_dump() for each in accounts])
-    return {"keys": accounts, "seen": stamp(content)}
+    runs = {each.id: match.groups() for each in accounts if (match := OF_A_RUN.fullmatch(each.id))}
+    people = [each for each in accounts if each.id not in runs]
+    shown = [*people, *(each for each in accounts if each.id in runs and of_runs)]
+    content = orjson.dumps([len(runs), *(each.model_dump() for each in shown)])
+    return {"keys": shown, "people": len(people), "runs": runs, "of_runs": of_runs, "seen": stamp(content)}
 
 
 def _samples(written: str) -> int | None:

@@ -13,10 +13,13 @@ from leakrange.store.models import Models
 from leakrange.store.tables import ModelRow
 from leakrange.wire.administration import Route
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.names import PublicNames
 from leakrange.wire.operator import Proxy
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50
+DESCRIBED = ("honesty", "curiosity")
+"""The figures of a model that its row shows."""
 Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -28,11 +31,17 @@ async def models(
     async with _database(request).read() as session:
         rows = await Models(session).page(limit=A_PAGE + 1, offset=start)
     routes, away = await _routes(request.app.state.administration)
+    behaviours = {url: name for name, url in request.app.state.settings.providers.items()}
+    served = {route.model.rpartition("-")[2]: route for route in routes}
+    names: PublicNames = request.app.state.names
     return show(
         request,
         "models.html.j2",
         visitor=visitor,
         models=[_summary(row) for row in rows[:A_PAGE]],
+        # A classifier's public name ends with what is made of its digest.
+        served={row.digest: served.get(names.of("model", row.digest)) for row in rows},
+        behaviours=behaviours,
         start=start,
         following=start + A_PAGE if len(rows) > A_PAGE else None,
         routes=routes,
@@ -76,6 +85,11 @@ def _summary(row: ModelRow) -> dict[str, Any]:
         "net": row.recipe.get("net", {}),
         "parameters": row.figures.get("parameters"),
         "seconds": row.figures.get("seconds"),
+        "reaches": {
+            name: value
+            for name, value in figures.get("test", {}).items()
+            if isinstance(value, float) and name in DESCRIBED
+        },
         "splits": {split: values for split, values in figures.items() if isinstance(values, dict)},
         "history": history,
         "measures": list(dict.fromkeys(name for epoch in history for name in epoch)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from leakrange.wire.runs import STATES
 
 __all__ = ["fragment", "part", "see_other", "show", "stamp"]
 
+REQUEST = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) /")
 HEADERS = {
     "Content-Security-Policy": PAGES,
     "Cache-Control": "no-store",
@@ -83,7 +85,7 @@ def _templates() -> Environment:
         "version": leakrange.__version__,
         "state_words": STATES,
     }
-    environment.filters |= {"utc": numbers.utc, "explained": _explained}
+    environment.filters |= {"utc": numbers.utc, "explained": _explained, "for_people": _for_people}
     return environment
 
 
@@ -91,6 +93,11 @@ def _explained(text: str) -> str:
     from leakrange.report.glossary import explained
 
     return explained(text)
+
+
+def _for_people(hint: str | None) -> str:
+    """The hint, if it is one for people: what names a request is for programs."""
+    return "" if hint is None or REQUEST.search(hint) else hint
 
 
 def _packed(text: str) -> str:

@@ -47,6 +47,8 @@ class ScenarioService:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._desk = Beside("leakrange.services.controller.scenarios.desk")
+        self._plans: dict[str, Planned] = {}
+        """Of ready scenarios, by their text."""
         busy = "too many scenarios are being checked"
         self._viewers, self._operators = Turns(VIEWERS, busy), Turns(OPERATORS, busy)
 
@@ -55,9 +57,18 @@ class ScenarioService:
         Raises `BodyTooLarge`, and `Unavailable` where too many ask."""
         if len(body) > 4 * MAX_BYTES:
             raise BodyTooLarge(f"a scenario may have {MAX_BYTES} characters", hint="is this a scenario?")
-        asked = Checking(text=body.decode("latin-1"))
+        return await self._told(await self._planned(body, operates=operates))
+
+    async def cost(self, text: str, *, operates: bool) -> Forecast | None:
+        """What a run of a ready scenario will take; None where it has mistakes. It is planned once."""
+        if text not in self._plans:
+            self._plans[text] = await self._planned(text.encode(), operates=operates)
+        return (await self._told(self._plans[text])).forecast
+
+    async def _planned(self, body: bytes, *, operates: bool) -> Planned:
+        """The plan of a scenario, or its mistakes."""
         try:
-            planned = await self._asked(asked, Planned, operates=operates)
+            return await self._asked(Checking(text=body.decode("latin-1")), Planned, operates=operates)
         except _TooMuch:
             mistake = Mistake(
                 line=None,
@@ -68,7 +79,9 @@ class ScenarioService:
                 allowed=[],
                 suggestion=None,
             )
-            return Checked(valid=False, mistakes=[mistake])
+            return Planned(mistakes=[mistake])
+
+    async def _told(self, planned: Planned) -> Checked:
         if planned.outlook is None:
             return Checked(valid=False, mistakes=planned.mistakes)
         expected = await self._forecast(planned.outlook)

@@ -79,6 +79,8 @@ class DataSet(ABC):
     official_split: ClassVar[bool] = False
     person: ClassVar[str | None] = None
     """The attribute that names the person of a sample, where people have several samples."""
+    bundled: ClassVar[bool] = False
+    """Whether an installed package brings the samples of a given set."""
     undivided: ClassVar[bool] = False
     """Whether no person is in two splits; otherwise splits only keep near-copies together."""
     default_count: ClassVar[int | None] = None

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leakrange.data import datasets
+from leakrange.data import DataSet, datasets
+from leakrange.data.hub import HubSet
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes
 
-__all__ = ["missing_data", "note_missing_data"]
+__all__ = ["is_here", "missing_data", "note_missing_data"]
+
+
+def is_here(entry: type[DataSet]) -> bool:
+    """Whether a data set can be loaded on this machine without a download."""
+    stored = not issubclass(entry, HubSet) or entry.cached().is_file()
+    return entry.available() is None and stored
 
 
 def missing_data(names: Iterable[str]) -> dict[str, str]:

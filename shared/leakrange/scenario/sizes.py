@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from leakrange.data import POOL, SPLITS, datasets, load_labels
-from leakrange.data.hub import HubSet
 from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.missing import is_here
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
@@ -19,7 +19,7 @@ def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
     """Return the number of samples per split, without drawing or decoding them; None if another party holds
     the set. Nothing is downloaded to find out. Raises `InvalidInput` as `load` does."""
     entry = datasets[spec.name]
-    if entry.available() is not None or (issubclass(entry, HubSet) and not entry.cached().is_file()):
+    if not is_here(entry):
         return None
     try:
         labels = load_labels(spec)

@@ -7,10 +7,16 @@ export function tell(text) {
   if (text) notice.scrollIntoView({ block: "nearest" });
 }
 
+// A hint that names a request is for programs.
+const REQUEST = /\b(GET|POST|PUT|PATCH|DELETE) \//;
+
+function words({ detail, title, hint }) {
+  return [detail ?? title, REQUEST.test(hint) ? "" : hint].filter(Boolean).join(": ");
+}
+
 export async function problemOf(response) {
   try {
-    const problem = await response.json();
-    return [problem.detail ?? problem.title, problem.hint].filter(Boolean).join(": ");
+    return words(await response.json());
   } catch {
     return `The range answered ${response.status}.`;
   }
@@ -19,8 +25,7 @@ export async function problemOf(response) {
 document.addEventListener("htmx:responseError", (event) => {
   const { xhr } = event.detail;
   try {
-    const problem = JSON.parse(xhr.responseText);
-    tell([problem.detail ?? problem.title, problem.hint].filter(Boolean).join(": "));
+    tell(words(JSON.parse(xhr.responseText)));
   } catch {
     tell(`The range answered ${xhr.status}.`);
   }

@@ -30,6 +30,7 @@ class Diabetes(GivenSet):
     """442 patients: did the disease progress fast? A sample holds body and blood values, not sex and age."""
 
     name = "diabetes"
+    bundled = True
     description = "442 real diabetes patients, shipped with scikit-learn; sex and age hidden"
     attributes = by_name(
         GroupedColumn("progression", ("slow", "fast"), "against the median, a year later", begins=(MEDIAN,)),

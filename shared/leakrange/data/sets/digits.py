@@ -61,6 +61,7 @@ class Digits(GivenSet):
     """1,797 digits of 8 × 8 pixels and 17 grey levels, shown at 16 × 16."""
 
     name = "digits"
+    bundled = True
     description = "1,797 real handwritten digits, shipped with scikit-learn"
     attributes = MappingProxyType({**DIGIT_ATTRIBUTES, "slant": SLANT})
     spec = SampleSpec.picture(16, 16, 1)
