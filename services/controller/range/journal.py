@@ -321,7 +321,7 @@ def _worst_leak(run: RunRow, trials: Sequence[dict[str, Any]]) -> dict[str, Any]
         scenario_yaml="",
         scenario=run.scenario,
         environment={},
-        trials=[TrialResult.model_validate(each) for each in trials],
+        trials=[TrialResult.model_validate(each | {"views": {}}) for each in trials],
         models=[],
     )
     worst = worst_leak(find(results))
