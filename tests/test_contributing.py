@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
-from ruff import find_ruff_bin
 
 from tests.plugins import Python, plugged_in
 
@@ -19,41 +18,34 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 
 
-def _shown(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+NEAREST = ROOT / "docs" / "examples" / "nearest"
+PAGE = (ROOT / "docs" / "extend" / "attack.md").read_text()
+
+
+def test_the_page_shows_every_file_of_the_attack() -> None:
+    shown = re.findall(r'(?m)^--8<-- "nearest/(.*)"$', PAGE)
+    assert sorted(shown) == sorted(file.name for file in NEAREST.iterdir() if file.is_file())
 
 
 def test_the_attack_that_it_adds_passes_its_test_and_can_be_named(plugged_in: Python, tmp_path: Path) -> None:
-    attack, test = _shown("python")
-    [scenario], [entry_points] = _shown("yaml"), map(tomllib.loads, _shown("toml"))
-    [(group, modules)] = entry_points["project"]["entry-points"].items()
+    for file in filter(Path.is_file, NEAREST.iterdir()):
+        shutil.copy(file, tmp_path)
+    entry_points = tomllib.loads((NEAREST / "pyproject.toml").read_text())["project"]["entry-points"]
+    [(group, modules)] = entry_points.items()
     [module] = modules.values()
-    (tmp_path / f"{module}.py").write_text(attack)
-    (tmp_path / f"test_{module}.py").write_text(test)
-    (tmp_path / "scenario.yaml").write_text(scenario)
     options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     done = plugged_in(f"import pytest, sys; sys.exit(pytest.main({options}))", {module: group})
     assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout + done.stderr
-    check = "sys.argv[1:] = ['scenario', 'check', 'scenario.yaml']"
+    check = "sys.argv[1:] = ['scenario', 'check', 'nearest.yaml']"
     done = plugged_in(
         f"import sys; {check}; from leakrange.clients.cli.main import main; main()", {module: group}
     )
     assert done.returncode == 0, done.stderr
 
 
-def test_the_attack_is_written_as_the_house_writes(tmp_path: Path) -> None:
-    attack, _ = _shown("python")
-    file = tmp_path / "nearest_mean.py"
-    file.write_text(attack)
-    settings = ["--config", str(ROOT / "pyproject.toml"), str(file)]
-    for command in (["check"], ["format", "--check"]):
-        done = subprocess.run([find_ruff_bin(), *command, *settings], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
-
-
 def test_paths_that_it_names_exist() -> None:
     for path in re.findall(r"`((?:shared|infra|docs|tests)/[\w./-]+)`", TEXT):
-        assert (ROOT / path).exists() or path.endswith("nearest_mean.py"), path
+        assert (ROOT / path).exists(), path
 
 
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "SECURITY.md"])
