@@ -148,7 +148,7 @@ AROUND: dict[str, dict[str, Any]] = {
         "data": {"name": "digits", "subset": {"pool": 200, "share": 0.5}},
         "attacks": {"outside": {"kind": "loss-threshold"}},
     },
-    "docs/obfuscation.md": {
+    "docs/probing.md": {
         "data": {"name": "synthmotion", "count": 2000, "auxiliary": 0.3},
         "net": {"name": "conv-1d"},
         "providers": {

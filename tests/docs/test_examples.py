@@ -25,7 +25,7 @@ from tests.range.conftest import scenario
 
 EXECUTED: tuple[tuple[str, str | None], ...] = (
     ("docs/start.md", "A short tour"),  # by tests/range/test_tour.py
-    ("docs/architecture.md", "Student services"),
+    ("docs/student-services.md", None),
     ("docs/budgets.md", None),
     ("docs/editor.md", "From other editors"),
     ("docs/events.md", None),
@@ -182,7 +182,7 @@ def test_keys_limits_and_shadows(embedded_range: EmbeddedRange, place: Path, dig
 
 
 def test_student_services(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
-    said = run("docs/architecture.md", embedded_range, place, "Student services", DIGEST=digest)
+    said = run("docs/student-services.md", embedded_range, place, DIGEST=digest)
     assert said.count('"release":"score"') == 2
     assert '"persons":[{"person":"ann","images":2}]' in said
     assert re.search(r'"model":"vectors".*"release":"features"', said)

@@ -141,7 +141,8 @@ def test_what_all_providers_are_asked_for_cannot_be_private() -> None:
 
 
 def test_the_examples_of_the_docs_are_scenarios() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "obfuscation.md").read_text()
+    docs = Path(__file__).parents[2] / "docs"
+    text = (docs / "obfuscation.md").read_text() + (docs / "probing.md").read_text()
     example, probing = re.findall(r"(?ms)^```yaml\n(.*?)^```", text)
     other = yaml.safe_dump({**yaml.safe_load(example), **yaml.safe_load(probing)})
     probed = expand(parse(other))

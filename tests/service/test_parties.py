@@ -140,9 +140,9 @@ def test_the_import_contract_names_every_program() -> None:
     assert set(independent["modules"]) == programs
 
 
-def test_the_architecture_says_what_each_party_knows() -> None:
+def test_the_docs_say_what_each_party_knows() -> None:
     """Its table "Who knows what": a dash for what a party is not told."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "trust.md").read_text()
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.partition("## Who knows what")[2].partition("\n## ")[0].splitlines()
