@@ -82,7 +82,17 @@ def _take(controller: str, run: str, report: Path) -> None:
             )
             tab.locator(drawn).first.wait_for()
             _keep(tab, name)
+        _victim(tab, f"{controller}/victim/{run}?data=faces")
         browser.close()
+
+
+def _victim(tab: Page, address: str) -> None:
+    """The victim's page, after a drawn face was released."""
+    tab.goto(address)
+    tab.locator(".sample").nth(1).click()
+    tab.locator("#told-title").wait_for(timeout=120_000)
+    tab.locator(".told").evaluate("it => window.scrollTo(0, it.getBoundingClientRect().top + scrollY - 72)")
+    _keep(tab, "victim")
 
 
 def _keep(tab: Page, name: str) -> None:

@@ -24,6 +24,7 @@ from tests.providers.foreign.graphs import linear
 from tests.range.conftest import scenario
 
 EXECUTED: tuple[tuple[str, str | None], ...] = (
+    ("README.md", "A scenario, and Python"),
     ("docs/start.md", "A short tour"),  # by tests/range/test_tour.py
     ("docs/student-services.md", None),
     ("docs/budgets.md", None),
@@ -137,7 +138,9 @@ def test_editors_are_told_of_mistakes_and_what_can_be_written(
 
 
 def test_python_talks_to_a_range(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
-    code = "".join(block.text for block in blocks("docs/guides/python-client.md"))
+    shutil.copy(place / "scenarios" / "demo.yaml", place / "mine.yaml")  # the README's is slower
+    shown = [*sections("README.md", "A scenario, and Python"), *blocks("docs/guides/python-client.md")]
+    code = "".join(block.text for block in shown if block.language == "python")
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=place,
@@ -147,6 +150,7 @@ def test_python_talks_to_a_range(embedded_range: EmbeddedRange, place: Path, dig
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
+    assert "“honest”" in done.stdout.splitlines()[0]
     assert re.search(r"^2 .*did you mean 'digits'", done.stdout, re.MULTILINE)
     assert len(re.findall(r"(?m)^(none|label-only), (50|200) samples: AUC 0\.\d\d$", done.stdout)) == 8
     assert done.stdout.splitlines().count("30") == 1  # the samples that the key has spent
