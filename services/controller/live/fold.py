@@ -40,6 +40,7 @@ from leakrange.wire.events import (
     JobsExpected,
     JobStarted,
     ModelServed,
+    Purpose,
     RunEvent,
     RunFinished,
     RunQueued,
@@ -101,7 +102,7 @@ class Fold:
                 self._served(event)
             case AccountOpened():
                 self.state.accounts[event.key] = LiveAccount(
-                    event.key, event.holder, event.provider, event.defence, event.budget
+                    event.key, self._whose(event), event.holder, event.provider, event.defence, event.budget
                 )
             case AccountsSettled():
                 self._settled(event)
@@ -137,11 +138,14 @@ class Fold:
                 cell.state, cell.since = "running", self.state.seq
 
     def _about(self, event: JobStarted) -> str:
-        """Whose work a job is: kind, provider or model, and defence."""
-        model = self._models.get(event.model)
-        whose = event.provider or (event.model if model is None else model.label)
-        under = f", {self.state.under(event.defence)}" if event.defence else ""
-        return f"{label(event.kind)}: {whose}{under}" if whose else label(event.kind)
+        """What a job does, and for whom."""
+        return ": ".join(filter(None, (label(event.kind), self._whose(event))))
+
+    def _whose(self, purpose: Purpose) -> str:
+        """The model and the defence that something is for."""
+        model = self._models.get(purpose.model)
+        whose = purpose.provider or purpose.model if model is None else model.label
+        return ", ".join(filter(None, (whose, purpose.defence and self.state.under(purpose.defence))))
 
     def _progressed(self, event: JobProgress) -> None:
         running = self.state.running.get(event.identity)

@@ -108,6 +108,7 @@ class LiveAccount:
     figure of the proxy's ledger."""
 
     name: str
+    label: str
     holder: str
     provider: str
     defence: str

@@ -105,7 +105,7 @@ def _hides(state: RunState) -> str | None:
     best, provider, model = max(curious, key=lambda each: each[0])
     when = "already" if model.state == "training" else "now"
     return (
-        f"Of the curious providers “{provider.name}” reads most off its own outputs: {when} it tells "
+        f"Of the curious providers, “{provider.name}” reads most from its own outputs: {when} it tells "
         f"{provider.hides} right on {percent(best)} of validation samples."
     )
 
@@ -118,7 +118,7 @@ def _users(state: RunState) -> str | None:
     far = f"so far for {count(flow.samples, 'sample')}, in {count(flow.requests, 'upload')}."
     if any(each.release == "sample" for each in state.providers.values()):
         return f"{users} send what their devices made of their samples, {far}"
-    return f"{users} run the models on their own devices: outputs leave them, and no sample does; {far}"
+    return f"{users} run the models on their own devices. No sample leaves these, only outputs: {far}"
 
 
 def _proxy(state: RunState) -> str | None:

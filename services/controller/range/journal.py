@@ -45,6 +45,7 @@ from leakrange.wire.events import (
     TrialEnded,
     TrialStarted,
 )
+from leakrange.wire.runs import STATES
 
 log = structlog.get_logger("leakrange.services.controller.journal")
 AT_ONCE = 500
@@ -283,7 +284,7 @@ class Journal(StepRecord):
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
             state: Literal["done", "failed"] = "failed" if failed else "done"
             if await RunStore(session).move(self.run, state, error=error, leak=leak):
-                finished = RunFinished(state=state, message=error or "done")
+                finished = RunFinished(state=state, message=error or STATES["done"])
                 await self._tell(session, "run.finished", finished)
         self._news.announce(self.run)
 

@@ -89,7 +89,7 @@ def _session_work(
 
     def ended(_: bool, reply: SessionReply) -> Ended:
         return Ended(
-            f"{reply.samples} users' outputs of {stream.id}",
+            f"{reply.samples} users' outputs of {model.provider} under {stream.defence}, seed {model.seed}",
             {"key": account, "samples": reply.samples},
             {"truth": reply, "samples": reply.samples, "requests": 1, "sent": reply.sent_bytes},
         )
