@@ -45,7 +45,6 @@ def paths(place: Place) -> list[str]:
         f"/audits/endpoint/{place.leaky}",
         f"/runs/{run}",
         f"/runs/{run}/board",
-        f"/runs/{run}/steps",
         f"/scenarios/new?from={run}",
         f"/compare?run={run}&run={other}",
     ]
