@@ -16,6 +16,7 @@ from tests.report.build import trial
         ("curious/regularized", "facial-hair", "curious: hides “facial hair”"),
         ("curious", ["race-2", "gender"], "curious: hides “race” in 2 groups and “gender”"),
         ("curious", None, "curious: hides something"),
+        ("curious", "", "curious: hides something"),
         ("vicious", None, "vicious: hides the whole input"),
         ("remote", None, "remote: somebody else’s model"),
         ("plugin/sly", "slant", "plugin"),

@@ -13,6 +13,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import leakrange
 from leakrange.metrics import numbers
+from leakrange.scenario.labels import role
 from leakrange.service.documents import PAGES
 from leakrange.services.controller.pages.assets import CHARTS, address
 from leakrange.services.controller.pages.navigation import MENU
@@ -83,6 +84,7 @@ def _templates() -> Environment:
         "numbers": numbers,
         "packed": _packed,
         "version": leakrange.__version__,
+        "role": role,
         "state_words": STATES,
     }
     environment.filters |= {"utc": numbers.utc, "explained": _explained, "for_people": _for_people}

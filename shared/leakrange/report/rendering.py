@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import numbers
 from leakrange.report.glossary import explained
+from leakrange.scenario.labels import role
 from leakrange.wire.runs import STATES
 
 __all__ = ["FOLD_AFTER", "packed", "page", "policy", "style"]
@@ -61,7 +62,7 @@ def _environment() -> Environment:
     environment.filters["utc"] = numbers.utc
     environment.filters["explained"] = explained
     environment.globals["packed"] = packed
-    environment.globals["state_words"] = STATES
+    environment.globals |= {"state_words": STATES, "role": role}
     return environment
 
 

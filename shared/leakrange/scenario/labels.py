@@ -20,7 +20,7 @@ NO_DEFENCE = "no defence"
 def attribute(hidden: Names | None) -> str:
     """One or several attributes as people call them: "facial-hair" → "“facial hair”", "race-2" → "“race” in
     2 groups"; "something" for none."""
-    return joined([_words(name) for name in names(hidden)]) or "something"
+    return joined([_words(name) for name in names(hidden or None)]) or "something"
 
 
 def _words(name: str) -> str:
