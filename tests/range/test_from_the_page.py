@@ -49,7 +49,7 @@ def test_a_run_is_started_watched_and_looked_at(
         run = tab.url.rpartition("/")[2]
         tab.evaluate(REMEMBER)
         expect(tab.locator("[data-step=parties]")).to_contain_text("1 is curious")
-        expect(tab.locator("[data-chip]")).to_have_text("done", timeout=PATIENCE * 1000)
+        expect(tab.locator("[data-chip]")).to_have_text("finished", timeout=PATIENCE * 1000)
         heading = tab.get_by_role("heading", name="What was found", exact=True)
         expect(heading).to_be_visible()  # without a reload
         results = controller.ask("GET", f"/v1/runs/{run}/results").json()
@@ -67,7 +67,7 @@ def test_a_run_is_started_watched_and_looked_at(
         inside = next(
             each for each in results["trials"] if each["id"] == "curious-s3.none.inside.unaware.b192"
         )
-        curious = tab.locator(".row", has_text="curious").locator("li", has_text="none")
+        curious = tab.locator(".row", has_text="curious").locator("li", has_text="no defence")
         expect(curious).to_contain_text(f"{inside['metrics']['auc']['value']:.3f}")
         sentence = tab.locator("#found .answer p").first.inner_text()
 
