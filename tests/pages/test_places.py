@@ -18,7 +18,7 @@ from tests.pages.furnished import RECIPE, VERDICT, Place
 from tests.pages.logins import login, token
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (800, "light"), (320, "dark")])
 def test_every_page_fits_and_loads_nothing_from_elsewhere(
     browser: Browser, place: Place, width: int, scheme: str
 ) -> None:
