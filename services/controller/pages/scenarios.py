@@ -15,8 +15,8 @@ from leakrange.data import DataSet, datasets
 from leakrange.defences.chain import STAGES
 from leakrange.defences.stages import name_of
 from leakrange.scenario import registered
-from leakrange.scenario.answers import Answers, Name, answer_behaviours, answer_defences, scenario_text
-from leakrange.scenario.document import Budget, Scenario
+from leakrange.scenario.answers import Answers, answer_behaviours, answer_defences, scenario_text
+from leakrange.scenario.document import Scenario
 from leakrange.scenario.forecast import Forecast
 from leakrange.scenario.language import parse
 from leakrange.scenario.missing import is_here, missing_data
@@ -30,6 +30,7 @@ from leakrange.wire.errors import InvalidScenario
 router = APIRouter(include_in_schema=False)
 
 GROUPS = ("No files needed", "Data that is here", "Data that is missing")
+Name = Annotated[str, Field(max_length=256)]
 MOST_SEEDS = 20
 MOST_CLASSES = 4
 
@@ -63,7 +64,7 @@ class FormAnswers(BaseModel):
     hidden: Name | None = None
     behaviour: Name = "curious/parameterized"
     defences: Annotated[list[Name], Field(max_length=16)] = []
-    budget: Budget = 1000
+    budget: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     repeats: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 3
 
     def answers(self) -> Answers:
