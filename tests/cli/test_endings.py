@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import py_compile
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
+from leakrange.clients.cli.commands import embedded_range
 from leakrange.clients.cli.embedded import launcher
 from leakrange.clients.cli.embedded.launcher import Settings, serve
 from leakrange.clients.cli.embedded.parties import Process
@@ -50,5 +53,31 @@ def test_status_and_up_say_why_a_range_ended_by_itself(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         base = taken.getsockname()[1]
         again = leakrange("up", "--state", str(tmp_path), "--ports", str(base))
-    assert again.returncode == 5
+        away = leakrange("up", "--detach", "--state", str(tmp_path), "--ports", str(base))
+    assert again.returncode == away.returncode == 5
+    assert "starting" not in again.stderr + away.stderr
     assert "the moon is not where it was" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("compiled", "never", "sentence"),
+    [(True, False, ""), (False, False, "the first start compiles"), (False, True, "every start compiles")],
+)
+def test_a_start_that_compiles_says_why_it_takes_longer(
+    compiled: bool,
+    never: bool,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "sqlalchemy.py").write_text("")
+    if compiled:
+        py_compile.compile(str(tmp_path / "sqlalchemy.py"))
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "sqlalchemy", raising=False)
+    monkeypatch.setattr("sys.dont_write_bytecode", never)
+    embedded_range._note_compiling()
+    told = capsys.readouterr().err
+    assert ("compiles" in told) == (not compiled)
+    assert sentence in told

@@ -185,6 +185,13 @@ def test_no_command_lets_others_steer_the_terminal(
         assert "hint: run it" not in printed.splitlines()
 
 
+def test_a_run_that_failed_ends_with_what_to_do(hostile: dict[str, str]) -> None:
+    last = _printed(CliRunner().invoke(app, ["follow", "run-1"], env=hostile)).splitlines()[-2:]
+    assert "error: The run failed." in last[0]
+    assert "start the run again" in last[1]
+    assert "leakrange status" in last[1]
+
+
 def _printed(done: Result) -> str:
     """All that it printed, an error as the command prints it."""
     if done.exception is None or isinstance(done.exception, SystemExit):

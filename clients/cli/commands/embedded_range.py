@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
@@ -46,6 +49,7 @@ def up(
         os.environ["LEAKRANGE_TRACES"] = str(settings.folder.traces)
     if (before := ending(settings.folder)) is not None:
         note(before[0])
+    _note_compiling()
     display = _Display()
     try:
         if detached:
@@ -144,6 +148,17 @@ def _answers(name: str, port: int | None) -> bool:
         return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=3.0, trust_env=False).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def _note_compiling() -> None:
+    """Say why a start takes longer where no installer has compiled the packages that parties import."""
+    spec = find_spec("sqlalchemy")
+    if spec is None or spec.origin is None or Path(cache_from_source(spec.origin)).exists():
+        return
+    if sys.dont_write_bytecode:
+        note("PYTHONDONTWRITEBYTECODE is set: every start compiles all Python files, which takes long")
+    else:
+        note("the first start compiles Python files, and takes up to twice as long as later ones")
 
 
 class _Display:
