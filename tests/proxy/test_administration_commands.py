@@ -87,7 +87,7 @@ def test_a_key_is_listed_shown_changed_and_revoked(live: Range) -> None:
     assert changed.returncode == 0, changed.stderr
     account = json.loads(changed.stdout)
     assert (account["budget"], account["remaining"], account["models"]) == (5, 1, ["digits", "faces"])
-    assert "nothing is to be changed" in command(live, "keys", "put", "key").stderr
+    assert "nothing to change was given" in command(live, "keys", "put", "key").stderr
     assert command(live, "keys", "delete", "key").returncode == 0
     assert "revoked" in command(live, "keys", "show", "key").stdout
     assert live.post(secret, "softmax", encode_npy(pictures(1))).status_code == 401

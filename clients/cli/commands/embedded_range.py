@@ -35,7 +35,9 @@ def up(
     ports: Annotated[
         int, typer.Option(help="first of consecutive ports on 127.0.0.1; 0: any free ones")
     ] = DEFAULT_BASE,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="attackers besides the trainer")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="attacker processes, besides the one that trains")
+    ] = 1,
     traces: Annotated[
         bool, typer.Option("--traces", help="have each party write what it does, for 'leakrange trace'")
     ] = False,
@@ -43,7 +45,7 @@ def up(
     """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
     check_base(ports)
     if decided := check_variables():
-        note(f"not used, since the range decides it for itself: {', '.join(decided)}")
+        note(f"ignored, because the range sets it by itself: {', '.join(decided)}")
     settings = Settings(state_folder(state), ports, workers)
     if traces:
         os.environ["LEAKRANGE_TRACES"] = str(settings.folder.traces)

@@ -118,7 +118,9 @@ def put(
     changes |= {} if limits is None else {"limits": _listed("--limit", limits, _limit)}
     if not changes:
         raise CliError(
-            "nothing is to be changed", code=Exit.USAGE, hint="--budget, --models, --endpoints or --limit"
+            "nothing to change was given",
+            code=Exit.USAGE,
+            hint="give --budget, --models, --endpoints or --limit",
         )
     with connect(state, url) as place:
         account = place.keys.change(id, **changes)

@@ -25,15 +25,15 @@ def load(
         Path | None, typer.Argument(metavar="SCENARIO", help="a YAML or JSON file with a section 'load'")
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", help="go on with a run under load, instead of a scenario")
+        str | None, typer.Option("--run", help="continue this run instead of starting a scenario")
     ] = None,
     web: Annotated[
-        int | None, typer.Option("--web", metavar="PORT", help="with Locust's page there (default: headless)")
+        int | None, typer.Option("--web", metavar="PORT", help="show Locust's page at this port")
     ] = None,
-    headless: Annotated[bool, typer.Option("--headless", help="without a page, as by default")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="show no page (the default)")] = False,
     workers: Annotated[int, typer.Option(min=0, help="processes that ask; 0: this one alone")] = 0,
     expect: Annotated[
-        int, typer.Option(min=0, help="wait for so many Locust workers from elsewhere, at port 5557")
+        int, typer.Option(min=0, help="wait at port 5557 for this many Locust workers from other machines")
     ] = 0,
     report: Annotated[Path | None, typer.Option(help="write the run's report here")] = None,
     picture: Annotated[
@@ -47,7 +47,7 @@ def load(
     """Run a scenario under load: its section 'load' says which users ask what its attacks ask. Ends with 1
     where the run fails. Needs the extra 'load'."""
     if (scenario is None) == (run is None):
-        raise typer.BadParameter("give a scenario, or --run with the run to go on with")
+        raise typer.BadParameter("give a scenario, or --run with the run to continue")
     if web is not None and headless:
         raise typer.BadParameter("--web or --headless, not both")
     if workers and expect:
@@ -93,7 +93,7 @@ def _ask(place: Range, run: str, command: list[str]) -> None:
     """Let Locust ask until nothing is left to ask."""
     controller = place.controller
     known = {"LEAKRANGE_URL": controller.url, "LEAKRANGE_OPERATOR_KEY": controller.operator_key or ""}
-    again = f"'leakrange load --run {run}' goes on with it, 'leakrange cancel {run}' ends it"
+    again = f"'leakrange load --run {run}' continues it, 'leakrange cancel {run}' ends it"
     try:
         done = subprocess.run(command, env=os.environ | known, stdout=2)
     except KeyboardInterrupt:

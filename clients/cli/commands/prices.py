@@ -28,7 +28,8 @@ def _price(text: str) -> str:
 def prices(
     run: Annotated[str, typer.Argument(metavar="RUN", help="a run that is over; 'leakrange runs' lists it")],
     price: Annotated[
-        str, typer.Option("--price", callback=_price, help="of one sample, with its currency: '0.002 EUR'")
+        str,
+        typer.Option("--price", callback=_price, help="price of one sample, with its currency: '0.002 EUR'"),
     ] = "",
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="FOLDER", help="write a picture of each list there")

@@ -51,7 +51,9 @@ Chosen = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(min=1, help="how often to measure (default: as the paper)")]
 Store = Annotated[Path, typer.Option(help="folder of cells: what it has is not measured again")]
-Workers = Annotated[int, typer.Option(min=1, max=64, help="of the range, if this command stands one up")]
+Workers = Annotated[
+    int, typer.Option(min=1, max=64, help="attackers of the range, if this command starts one")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")]
 Page = Annotated[Path | None, typer.Option(help="file for a page (HTML)")]
 Quick = Annotated[bool, typer.Option("--quick", help="a few rows, little training, 1 seed: does it run?")]
@@ -219,7 +221,7 @@ def _run(place: Range, paper: Paper, batch: TrialBatch, cells: Cells) -> None:
         watch(place, run)
     except KeyboardInterrupt:
         raise CliError(
-            "interrupted", code=Exit.INTERRUPTED, hint="the same command goes on where this one ended"
+            "interrupted", code=Exit.INTERRUPTED, hint="the same command continues where this one stopped"
         ) from None
     failed = None
     for trial, result in batch.with_results(place.runs.results(run)):
@@ -228,4 +230,4 @@ def _run(place: Range, paper: Paper, batch: TrialBatch, cells: Cells) -> None:
         else:
             failed = failed or result.error or f"the trial {result.id} of run {run} was {result.state}"
     if failed:
-        raise CliError(failed, code=Exit.FAILED, hint="the same command goes on where this one ended")
+        raise CliError(failed, code=Exit.FAILED, hint="the same command continues where this one stopped")

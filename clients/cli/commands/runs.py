@@ -35,8 +35,8 @@ FailIf = Annotated[
     typer.Option(
         "--fail-if",
         metavar="leaks|cannot-tell[:DEFENCE]",
-        help="end with 1 where a provider leaks under that defence (default: the first), and for cannot-tell"
-        " with 6 where that cannot be told of all",
+        help="end with 1 if a provider leaks under that defence (default: the first one); with cannot-tell"
+        " also end with 6 if that is not clear for each",
     ),
 ]
 

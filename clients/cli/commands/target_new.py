@@ -40,13 +40,17 @@ def new(
     openapi: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="an OpenAPI document, such as /openapi.json")
     ] = None,
-    operation: Annotated[str | None, typer.Option(metavar="'POST /score'", help="of the document")] = None,
+    operation: Annotated[
+        str | None, typer.Option(metavar="'POST /score'", help="which of the document's operations")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="a protocol: see the guide; with --url")] = None,
     url: Annotated[str | None, typer.Option(help="the server's address")] = None,
     model: Annotated[str | None, typer.Option(help="the model's name at its server")] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="of the preset, or a part of the operation's address"),
+        typer.Option(
+            metavar="NAME=VALUE", help="an option of the preset, or a part of the operation's address"
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="the target's name (default: the model's, or the file's)")

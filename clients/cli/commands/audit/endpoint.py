@@ -28,7 +28,7 @@ __all__ = ["endpoint"]
 
 THRESHOLDS = Path("leakage.toml")
 LOOK_EVERY = 0.5
-WAS = {"new": "is begun", "begun": "goes on", "done": "answered all of this: nothing is asked"}
+WAS = {"new": "has started", "begun": "continues", "done": "has all the answers already: nothing is asked"}
 """What there was of the run, in words."""
 
 
@@ -40,20 +40,30 @@ class FailOn(StrEnum):
 
 
 ThresholdsFile = Annotated[
-    Path | None, typer.Option("--thresholds", metavar="FILE", help="(default: leakage.toml, if there)")
+    Path | None,
+    typer.Option(
+        "--thresholds", metavar="FILE", help="limits of the verdict (default: leakage.toml, if it is there)"
+    ),
 ]
-FailsOn = Annotated[FailOn, typer.Option("--fail-on", help="the status is 0 where the conclusion is milder")]
+FailsOn = Annotated[
+    FailOn, typer.Option("--fail-on", help="end with 0 if the conclusion is milder than this")
+]
 
 
 def endpoint(
     target: TargetFile,
-    data: Annotated[str, typer.Option("--data", metavar="NAME", help="whose records the model is asked")],
+    data: Annotated[
+        str, typer.Option("--data", metavar="NAME", help="the data set with whose records the model is asked")
+    ],
     hidden: Annotated[
         list[str] | None,
-        typer.Option("--hidden", metavar="ATTRIBUTE", help="what nobody should learn; may be repeated"),
+        typer.Option(
+            "--hidden", metavar="ATTRIBUTE", help="an attribute that nobody should learn; may be repeated"
+        ),
     ] = None,
     member: Annotated[
-        str | None, typer.Option("--member", metavar="COLUMN", help="says who the model was trained on")
+        str | None,
+        typer.Option("--member", metavar="COLUMN", help="the column that says who the model was trained on"),
     ] = None,
     attribute: Annotated[
         str | None,
@@ -64,7 +74,7 @@ def endpoint(
     ] = 5000,
     version: Annotated[
         str | None,
-        typer.Option("--version", help="of the model: answers of an earlier one are not used again"),
+        typer.Option("--version", help="the model's version: answers of an earlier one are not used again"),
     ] = None,
     thresholds: ThresholdsFile = None,
     fail_on: FailsOn = FailOn.CANNOT_TELL,
@@ -162,7 +172,7 @@ def _carried_out(question: EndpointQuestion, state: Path | None, url: str | None
         _note_plan(read(AssessmentView, place.controller.get(accepted.url)).plan)
         note(f"run {accepted.run} of this plan {WAS[accepted.run_was]}")
         if accepted.run_was == "done":
-            note("was the model changed since? Then say --version, and it is asked anew")
+            note("if the model has changed since, give --version, and it is asked again")
         try:
             watch(place, accepted.run)
             while (view := read(AssessmentView, place.controller.get(accepted.url))).state == "running":
@@ -171,7 +181,7 @@ def _carried_out(question: EndpointQuestion, state: Path | None, url: str | None
             raise CliError(
                 "interrupted; the range goes on asking",
                 code=Exit.INTERRUPTED,
-                hint=f"the same command goes on with it, 'leakrange cancel {accepted.run}' ends it",
+                hint=f"the same command continues it, 'leakrange cancel {accepted.run}' ends it",
             ) from None
     if view.document is None:
         problem = view.problem or {}
