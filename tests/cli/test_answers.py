@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leakrange.clients.cli import console
 from tests.data.answered import scored
 from tests.data.tables import write_rows
 from tests.embedded import leakrange
@@ -21,9 +22,12 @@ def scores(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "scores.csv", rows)
 
 
-def test_a_file_of_answers_gets_sentences_a_table_and_a_report(scores: Path) -> None:
+def test_a_file_of_answers_gets_sentences_a_table_and_a_report(
+    scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console._out, "_width", 160)
     page = scores.with_name("out") / "report.html"
-    done = leakrange("answers", "audit", str(scores), *PARTS, "--report", str(page), COLUMNS="160")
+    done = leakrange("answers", "audit", str(scores), *PARTS, "--report", str(page))
     assert done.returncode == 1, done.stderr  # it leaks
     assert done.stdout.startswith("The recorded provider “scores.csv” leaks: ")
     [heading] = [line for line in done.stdout.splitlines() if line.startswith("attack ")]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from typer.testing import CliRunner
 
+from leakrange.clients.cli import console
 from leakrange.clients.cli.main import app
 from leakrange.services.controller.settings import ControllerSettings
 from tests.controller.conftest import serve, settings
@@ -30,8 +31,9 @@ def chosen(settings: Callable[..., ControllerSettings]) -> Iterator[list[str]]:
         yield ["compare", first, second, "--url", url]
 
 
-def test_it_prints_what_changed(chosen: list[str]) -> None:
-    told = CliRunner().invoke(app, chosen, env={"COLUMNS": "200"})
+def test_it_prints_what_changed(chosen: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console._out, "_width", 200)
+    told = CliRunner().invoke(app, chosen)
     assert told.exit_code == 0, told.output
     assert "digits-regularized.rounded.inside.unaware.b1000.loop" in told.output
     assert "B less A" in told.output

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leakrange.clients.cli import console
 from leakrange.wire.pictures import png
 from tests.data.tables import SCENARIO, customers, write_rows
 from tests.embedded import Done, leakrange
@@ -23,10 +24,11 @@ def table(tmp_path: Path) -> Path:
 
 
 def data(table: Path, *arguments: str) -> Done:
-    return leakrange("data", *arguments, LEAKRANGE_DATA=str(table.parent / "data"), COLUMNS="120")
+    return leakrange("data", *arguments, LEAKRANGE_DATA=str(table.parent / "data"))
 
 
-def test_a_table_is_imported_listed_planned_and_removed(table: Path) -> None:
+def test_a_table_is_imported_listed_planned_and_removed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console._out, "_width", 120)
     done = data(table, "import", str(table), "--name", "mine", *COLUMNS)
     assert done.returncode == 0, done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]

@@ -50,8 +50,11 @@ def test_what_cannot_be_folded_is_printed_row_by_row_with_its_heads(
     assert len(shown) == 5 * len(NAMES)
 
 
-def test_the_list_of_data_sets_fits_a_screen_and_says_what_is_missing() -> None:
-    done = leakrange("data", "list", LEAKRANGE_DATA="", COLUMNS="80")
+def test_the_list_of_data_sets_fits_a_screen_and_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(console._out, "_width", 80)
+    done = leakrange("data", "list", LEAKRANGE_DATA="")
     assert max(map(len, done.stdout.splitlines())) <= 80
     first, missing = done.stdout.split("\nnot here ")
     assert re.search(r"^digits +picture 16x16x1 +yes +digit \(10\), parity", first, re.MULTILINE)
