@@ -8,6 +8,7 @@ import pytest
 
 from leakrange.report.findings import find
 from leakrange.report.lesson import lesson
+from leakrange.scenario.results import RunResults
 from tests.report.test_headline import BLUR, FEW, area, results
 
 ONE = [("a", "none", 0.93), ("a", "round", 0.9), ("a", "noise", 0.5)]
@@ -108,14 +109,29 @@ def test_no_defence_and_nothing_yet() -> None:
     assert list(waiting) == ["finds"]  # its defended trials have not ended
 
 
-def test_a_figure_of_another_range_has_no_bars() -> None:
-    given = results(
-        [("a", "none", 0.5)],
-        kind="reconstruction",
-        sensitive="",
-        figures={"psnr": 21.25, "psnr_mean": 13.5},
+def test_what_costs_somebody_and_helps_others_costs_nothing_in_the_mean() -> None:
+    cells = [("a", "none", 0.93), ("a", "noise", 0.5)]
+    steps = told(cells, defences=BLUR, honesty={"none": 0.9, "noise": 0.91})
+    assert steps["costs"][0].endswith("In the mean the defence costs nothing.")
+
+
+def redrawn() -> RunResults:
+    """Of a picture drawn again, whose figure has no interval, so that nothing can be told."""
+    return results(
+        [("a", "none", 0.5)], kind="reconstruction", sensitive="", figures={"psnr": 21.25, "psnr_mean": 13.5}
     )
-    [finds, *_] = lesson(find(given), "a")
+
+
+@pytest.mark.parametrize(("auc", "after"), [(0.51, "what users’ samples look like"), (0.93, "“beard”")])
+def test_of_several_things_the_clearest_leak_is_told(auc: float, after: str) -> None:
+    """No leak of one thing is no all-clear of the other."""
+    both = results([("a", "none", auc)])
+    both = both.model_copy(update={"trials": [*both.trials, *redrawn().trials]})
+    assert lesson(find(both), "a")[0].sentence.startswith(f"An attacker is after {after}.")
+
+
+def test_a_figure_of_another_range_has_no_bars() -> None:
+    [finds, *_] = lesson(find(redrawn()), "a")
     assert finds.sentence.replace("\xa0", " ") == (
         "An attacker is after what users’ samples look like. It brings samples back with a PSNR of 21.25 dB; "
         "guessing gets 13.50 dB. Whether that is better than guessing cannot be told from this run."

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from leakrange.metrics.numbers import difference, figure
 from leakrange.metrics.registry import Metric
-from leakrange.report.answer import against, certainty, measured
+from leakrange.report.answer import against, by_certainty, certainty, measured
 from leakrange.report.effects import effects
 from leakrange.report.findings import Findings, Subject, chance, leaked, utility, utility_metric
 from leakrange.report.headline import thing
@@ -25,19 +25,21 @@ def lesson(findings: Findings, provider: str) -> list[LessonStep]:
     """The steps ``finds``, ``changes`` and ``costs``, as far as there are results on that provider without a
     defence; of several things that it may give away, those of the clearest leak."""
     alone = replace(findings, subjects=[each for each in findings.subjects if each.provider == provider])
-    for rows in (rows for family in alone.families for rows in measured(alone, family)):
-        subject, row = rows[0]
-        tried = [name for name in findings.defences if (subject, name) in findings.best]
-        others = [name for name in tried if name != findings.undefended]
-        steps = [_finds(findings, subject, row)]
-        if not others:
-            if len(findings.defences) > 1:
-                return steps  # their trials go on
-            none = LessonStep("changes", "No defence was tried in this run.", "none", "defences tried")
-            return [*steps, none, _free(row)]
+    attacked = [rows[0] for family in alone.families for rows in measured(alone, family)]
+    if not attacked:
+        return []
+    subject, row = min(attacked, key=lambda pair: by_certainty(findings, pair[0]))
+    others = [
+        name for name in findings.defences if name != findings.undefended and (subject, name) in findings.best
+    ]
+    steps = [_finds(findings, subject, row)]
+    if others:
         best = findings.best[subject, min(others, key=lambda name: _order(findings, subject, name))]
         return [*steps, _changes(findings, subject, row, best), _costs(findings, row, best)]
-    return []
+    if len(findings.defences) > 1:
+        return steps  # their trials go on
+    none = LessonStep("changes", "No defence was tried in this run.", "none", "defences tried")
+    return [*steps, none, _free(row)]
 
 
 def _order(findings: Findings, subject: Subject, defence: str) -> tuple[int, float]:
@@ -133,7 +135,8 @@ def _costs(findings: Findings, before: Summary, after: Summary) -> LessonStep:
     worse = less < 0 if metric.higher else less > 0
     shown = figure(now.mean, metric.unit)
     kept = f"{_served(metric, was.mean, before)} without the defence, and {shown} with it."
-    end = f"The defence costs {size}." if worse else "The defence costs nothing."
+    nothing = "The defence costs nothing." if less == 0 else "In the mean the defence costs nothing."
+    end = f"The defence costs {size}." if worse else nothing
     bars = _bars(metric, (("no defence", was.mean), (after.defence, now.mean)))
     lost = ("fewer right answers" if metric.unit == "share" else f"of {metric.title}") if worse else "is lost"
     return LessonStep("costs", f"{kept} {end}", size if worse else "nothing", lost, bars)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leakrange.metrics.numbers import titled
 from leakrange.report.findings import Findings, Subject, leaked
-from leakrange.report.headline import grade_of
+from leakrange.report.headline import grade_of, thing
 from leakrange.wire.runs import WorstLeak
 
 __all__ = ["worst_leak"]
@@ -31,7 +31,7 @@ def worst_leak(findings: Findings) -> WorstLeak | None:
 
 def _sentence(findings: Findings, subject: Subject, defence: str) -> str:
     row, word = findings.best[subject, defence], findings.verdicts[subject, defence].word
-    figure, hidden = titled(subject.metric, leaked(row)), f"“{subject.sensitive}”"
+    figure, hidden = titled(subject.metric, leaked(row)), thing(findings, subject)
     under = "" if defence == findings.undefended else f", behind “{defence}”"
     if word == "leaks":
         return f"“{subject.provider}” gives away {hidden}{under}: {figure}"
