@@ -19,7 +19,7 @@ SUBJECTS = {
     "range": ("The range", ("up", "down", "status", "open")),
     "runs": ("Runs", ("run", "follow", "load", "runs", "cancel", "trace")),
     "results": ("Results", ("report", "view", "compare", "prices", "reproduce")),
-    "inputs": ("Scenarios, data, models", ("scenario", "data", "models", "federation")),
+    "inputs": ("Scenarios, data, models", ("init", "scenario", "data", "models", "federation")),
     "keys": ("Keys and limits", ("keys", "limits")),
     "policies": ("Policies", ("policies",)),
     "targets": ("Routes and targets", ("routes", "target", "targets")),

@@ -35,5 +35,5 @@ def test_what_the_range_decides_for_itself_is_named(tmp_path: Path) -> None:
     chosen = {"LEAKRANGE_DATABASE_URL": "postgresql+asyncpg://nowhere/x", "LEAKRANGE_WORKERS": "2"}
     done = leakrange("up", "--ports", "0", "--state", str(tmp_path), **chosen)
     assert done.returncode == 5
-    assert "not used, since the range decides it for itself: LEAKRANGE_DATABASE_URL" in done.stderr
+    assert "ignored, because the range sets it by itself: LEAKRANGE_DATABASE_URL" in done.stderr
     assert "LEAKRANGE_WORKERS" not in done.stderr

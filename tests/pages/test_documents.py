@@ -171,6 +171,7 @@ def test_a_server_describes_itself_without_any_network(
 def test_a_report_that_is_served_sorts_and_filters_as_the_file_does(browser: Browser, place: Place) -> None:
     run, _ = place.runs
     with opened(browser, f"{place.url}/v1/runs/{run}/report") as tab:
+        tab.get_by_role("heading", name="All results").click()
         table = tab.locator("#all-results")
         expect(table.get_by_role("button", name="budget")).to_be_visible()  # made by its script
         tab.get_by_label("Show rows with").fill("no such row")

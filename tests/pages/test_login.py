@@ -129,7 +129,7 @@ def test_no_form_works_without_its_token(settings: Callable[..., ControllerSetti
     assert {"/keys", "/audits", "/tour"} < set(forms)
     with serving(app) as url, login(url, OPERATOR) as client:
         answered = {path: client.post(re.sub(r"{\w+}", "0" * 64, path)).status_code for path in forms}
-    for readers_may in ("/scenarios/check", "/victim/{run}/try"):
+    for readers_may in ("/scenarios/check", "/scenarios/form", "/victim/{run}/try"):
         del answered[readers_may]
     assert set(answered.values()) == {403}, answered
 
@@ -429,4 +429,7 @@ def test_errors_are_pages_for_people_and_problems_for_programs(site: str) -> Non
     mistaken = httpx.get(f"{site}/v1/runs/20260101-120000-a1b2c3", headers=HTML)
     assert (mistaken.status_code, "<h1>" in mistaken.text) == (404, True)
     assert "GET /" not in mistaken.text  # which is for programs
-    assert "GET /v1/runs" in httpx.get(f"{site}/v1/runs/20260101-120000-a1b2c3").json()["hint"]
+    assert (
+        "'leakrange runs' lists the runs"
+        in httpx.get(f"{site}/v1/runs/20260101-120000-a1b2c3").json()["hint"]
+    )

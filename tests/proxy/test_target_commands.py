@@ -104,7 +104,10 @@ def test_a_mistaken_file_is_not_asked(tmp_path: Path, foreign: tuple[Foreign, st
         assert (done.returncode, server.bodies) == (2, [])
         assert words in done.stderr
     (tmp_path / "bytes.yaml").write_bytes(b"name: \xff")
-    assert "no text in UTF-8" in leakrange("target", "check", str(tmp_path / "bytes.yaml")).stderr
+    assert (
+        "is no text, and so no target's file"
+        in leakrange("target", "check", str(tmp_path / "bytes.yaml")).stderr
+    )
     wrong = leakrange(
         "target", "check", written(tmp_path, url, card={**target(url)["card"], "classes": ["a", "b"]})
     )

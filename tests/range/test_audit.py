@@ -17,6 +17,7 @@ from leakrange.providers.artifact import CLASSIFIER
 from tests.audit.digits import MOVING, STILL, save_digits
 from tests.embedded import EmbeddedRange, leakrange
 from tests.range.conftest import Controller, scenario, value
+from tests.report.build import unmarked
 
 MODEL = "audited-digits"
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
@@ -152,7 +153,7 @@ def test_audits_are_trials_of_a_run(embedded_range: EmbeddedRange, controller: C
     assert "has 0 test samples with labels" in refused["error"]
     page = controller.ask("GET", f"/v1/runs/{run.id}/report").text
     assert "Further training" in page
-    assert "Of the model of “vicious” an audit says" in page
+    assert "Of the model of “vicious” an audit says" in unmarked(page)
 
 
 def test_trials_of_a_model_that_users_refuse_fail_with_the_reason(

@@ -12,6 +12,7 @@ import pytest
 
 from leakrange.client import Range
 from tests.range.conftest import Controller, value
+from tests.report.build import unmarked
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -36,7 +37,7 @@ def test_texts_are_attacked_like_any_samples(plugged: Controller, tmp_path: Path
     assert value(trials["none.outside.unaware.b100"], "curiosity") > 0.8
     assert value(trials["label-only.inside.unaware.b100"], "curiosity") < 0.7
     report = html.unescape(plugged.ask("GET", f"/v1/runs/{run.id}/report").text).replace("\u00a0", " ")
-    assert "tells “writer” with an AUC of" in report
+    assert "tells “writer” with an AUC of" in unmarked(report)
 
     with Range.embedded(tmp_path / "range") as here:
         [route] = here.routes.all()

@@ -6,6 +6,7 @@ report that takes one for another, the least for the greatest or this seed for t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from random import Random
@@ -58,6 +59,11 @@ attacks:
   outside: {kind: attribute-inference, sensitive: loop, auxiliary: 500, knowledge: [unaware, aware]}
 budgets: [100, 1000]
 """
+
+
+def unmarked(page: str) -> str:
+    """The page without the marks on words that explain themselves."""
+    return re.sub(r"</?abbr[^>]*>", "", page)
 
 
 def roc(auc: float) -> dict[str, list[float]]:
