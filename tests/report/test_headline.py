@@ -146,8 +146,8 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
     ),
     "nothing leaks beyond what the true label tells": (
         results([("a", "none", 0.815)], guessed=0.815),
-        "No attack that was made learns “beard” from “a”: a lead of more than 0.020 is excluded. What the"
-        " true label tells already remains: AUC 0.815.",
+        "No attack that was made learns “beard” from “a”: a lead of more than 0.020 over what the "
+        "true label tells already is excluded. What the true label tells already remains: AUC 0.815.",
         "A stronger attack may exist: nothing here says that none does.",
         {"a/none": "A"},
     ),
@@ -187,7 +187,7 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
     ),
     "nothing leaks": (
         results([("a", "none", 0.51), ("b", "none", 0.50)]),
-        "No attack that was made learns “beard” from either provider: a lead of more than 0.028 is excluded.",
+        "No attack that was made learns “beard” from either provider: a lead of more than 0.028 over guessing is excluded.",
         "A stronger attack may exist: nothing here says that none does.",
         {"a/none": "A", "b/none": "A"},
     ),

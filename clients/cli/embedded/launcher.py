@@ -183,7 +183,7 @@ def ending(folder: StateFolder) -> tuple[str, str] | None:
             again,
         )
     if not record.stood:
-        return f"the range in {folder.root} did not start: {record.error}", record.hint or again
+        return f"the last start in {folder.root} failed: {record.error}", record.hint or again
     log = folder.log("launcher")
     return (
         f"the range in {folder.root} ended by itself: {record.error}",

@@ -39,6 +39,7 @@ RATES = ((0.01, 100, "1 %"), (0.001, 1_000, "0.1 %"))
 ELSEWHERE = {
     "extraction": "it copies the model, and says nothing of the people behind the records",
     "audit": "it examines a model's file: 'leakrange audit model'",
+    "inversion": "it draws the people whom a recogniser knows, and learns from pictures of others",
     "student": "it is for a provider who trains the model",
 }
 """Kinds of attack that are not made on an endpoint, with the reason."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leakrange.attacks.kinds import kinds, leakage_of
 from leakrange.metrics.numbers import difference, joined, titled
-from leakrange.metrics.verdict import Grade, Word, grade
+from leakrange.metrics.verdict import Grade, LeakVerdict, Word, grade
 from leakrange.report.effects import Effect, effects
 from leakrange.report.findings import Findings, Subject, gap, leaked
 from leakrange.scenario import labels
@@ -58,9 +58,7 @@ def headline(findings: Findings) -> Headline:
         helps = dict.fromkeys(HELPS[why] for subject in unclear if (why := verdicts[subject].why))
         recommendation = f"To find out, {joined(list(helps))}." if helps else ""
         return Headline("unclear", _untold(findings, unclear, list(verdicts)), recommendation)
-    most = max((verdict.most or 0.0) * subject.metric.scale for subject, verdict in verdicts.items())
-    units = {subject.metric.unit for subject in verdicts}
-    excluded = f": a lead of more than {difference(most, units.pop())} is excluded" if len(units) == 1 else ""
+    excluded = _excluded(findings, verdicts)
     things, providers = hidden_things(findings, list(verdicts), "or"), _any(list(verdicts))
     return Headline(
         "none",
@@ -68,6 +66,18 @@ def headline(findings: Findings) -> Headline:
         f"{_remains(findings, list(verdicts), findings.undefended or '')}",
         "A stronger attack may exist: nothing here says that none does.",
     )
+
+
+def _excluded(findings: Findings, verdicts: Mapping[Subject, LeakVerdict]) -> str:
+    """The greatest lead that is left open at any subject, and over what; "" for figures of several units."""
+    if len({subject.metric.unit for subject in verdicts}) > 1:
+        return ""
+    leads = {subject: (each.most or 0.0) * subject.metric.scale for subject, each in verdicts.items()}
+    subject = max(leads, key=lambda each: leads[each])
+    row = findings.open(subject)
+    control = None if row is None else control_of(findings.trials(row))
+    over = (control.claim or "what its control tells") if control else "guessing"
+    return f": a lead of more than {difference(leads[subject], subject.metric.unit)} over {over} is excluded"
 
 
 def grade_of(findings: Findings, subject: Subject, defence: str) -> Grade | None:
