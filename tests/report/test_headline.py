@@ -187,7 +187,8 @@ CASES: dict[str, tuple[RunResults, str, str, dict[str, str]]] = {
     ),
     "nothing leaks": (
         results([("a", "none", 0.51), ("b", "none", 0.50)]),
-        "No attack that was made learns “beard” from either provider: a lead of more than 0.028 over guessing is excluded.",
+        "No attack that was made learns “beard” from either provider: a lead of more than 0.028 over "
+        "guessing is excluded.",
         "A stronger attack may exist: nothing here says that none does.",
         {"a/none": "A", "b/none": "A"},
     ),

@@ -33,7 +33,8 @@ def test_a_run_that_leaks_and_a_defence_that_stops_it() -> None:
         ),
         "changes": (
             "The defence “noise” stands between users and provider. The attacker, who got 93 of 100 without "
-            "it, gets 50 of 100 with it. That is no better than guessing: it stops the leak.",
+            "it, gets 50 of 100 with it. That is no better than guessing: it stops this leak of this "
+            "provider.",
             "50 of 100",
             "without it: 93 of 100",
         ),

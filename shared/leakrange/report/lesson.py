@@ -97,7 +97,7 @@ def _changes(findings: Findings, subject: Subject, before: Summary, after: Summa
         if findings.verdicts[subject, before.defence].word == "unclear":
             end = f"Whether there was something to stop {CANNOT}."
     elif word == "none":
-        end = "That is no better than guessing: it stops the leak."
+        end = "That is no better than guessing: it stops this leak of this provider."
     elif word == "unclear":
         end = f"Whether anything still leaks {CANNOT}."
     else:
