@@ -146,9 +146,7 @@ def test_it_is_read_and_searched_in_a_browser_that_reaches_nobody_else(served: s
 def test_it_is_searched_where_its_folder_is_opened_without_a_server(built: Path, page: str) -> None:
     with chromium() as browser:
         tab = browser.new_page()
-        tab.set_default_timeout(
-            120_000
-        )  # ms; the index is read in the page, which a busy machine does slowly
+        tab.set_default_timeout(120_000)  # ms; a busy machine reads the index slowly
         asked: list[str] = []
         tab.on("request", lambda it: asked.append(it.url))
         tab.goto((built / page).as_uri())

@@ -90,8 +90,8 @@ class EndpointQuestion(Strict):
             if name not in entry.attributes:
                 raise InvalidInput(
                     f"{self.data!r} has no attribute {name!r}; it has {', '.join(entry.attributes)}",
-                    hint=f"first: leakrange data remove {self.data}; then import it again with that column, by "
-                    "--target, --hidden or --member",
+                    hint=f"first: leakrange data remove {self.data}; then import it again with that column "
+                    "by --target, --hidden or --member",
                 )
         if self.members is not None and tuple(entry.attributes[self.members].classes) != ("no", "yes"):
             raise InvalidInput(
