@@ -155,7 +155,7 @@ def _row(account: Account) -> Mapping[str, Any]:
         "whose": account.name,
         "spent": f"{account.spent:,}",
         "budget": "no limit" if account.budget is None else f"{account.budget:,}",
-        "policy": account.policy or "none",
+        "own policy": account.policy or "-",
         "models": words(account.models, "any"),
         "state": "revoked" if account.revoked else "in use",
     }

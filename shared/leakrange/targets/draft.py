@@ -14,6 +14,8 @@ MARK = "CHECK: "
 """How the comment of a line begins that is to be confirmed or corrected."""
 HEAD = """\
 # A model that somebody else serves: who it belongs to, how it is asked, and what its answers mean.
+"""
+DOUBTS = """\
 # Lines with CHECK could not be known: confirm or correct them, then run 'leakrange target check'.
 """
 LIMITS = "how much it may be asked; 'rate: 20/s', 'samples: 20000' and 'price: 0.01 EUR' bound it, too"
@@ -39,7 +41,8 @@ def written(given: Mapping[str, Any], remarks: Mapping[str, str], doubts: Mappin
         fields = [line(name, value, "    ") for name, value in step.items()]
         lines += [f"  - {fields[0].strip()}", *fields[1:]]
     lines.append(line("limits", given["limits"]))
-    return HEAD + "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return HEAD + (DOUBTS if MARK in text else "") + text
 
 
 def doubtful_lines(text: str) -> Iterator[tuple[int, str, str]]:
