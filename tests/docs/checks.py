@@ -201,7 +201,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "curl": _curl,
     "kubectl": _kubectl,
     "pip": _pip,
-    **dict.fromkeys((".", "apt-get", "cat", "cp", "export", "grep", "mkdir"), _anything),
+    **dict.fromkeys((".", "apt-get", "cat", "cp", "export", "grep", "mkdir", "python3"), _anything),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakrange.metrics import numbers
+from leakrange.metrics import described, numbers
 from leakrange.metrics.registry import Unit
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -75,6 +75,8 @@ def test_intervals_are_cut_at_the_scale() -> None:
     assert numbers.interval((-0.2, 1.3), "share") == "0.0 to 100.0"
     assert numbers.interval((0.25, 0.75), "score") == "0.250 to 0.750"
     assert numbers.interval((-1.5, 31.0), "dB") == "-1.50 to 31.00"
+    beyond = described("beyond_imputation")  # a difference of two AUCs
+    assert numbers.interval((-0.144, -0.012), beyond.unit, beyond.lowest) == "-0.144 to -0.012"
     assert numbers.interval(None, "share") == ""
 
 

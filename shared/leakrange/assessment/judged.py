@@ -289,7 +289,9 @@ class _Judge:
     def _interval(self, row: Summary) -> str:
         metric = Subject.of(row).metric
         spread = self.findings.spread(row, metric)
-        return "no interval" if spread is None else f"95 % interval {interval(spread.within(), metric.unit)}"
+        if spread is None:
+            return "no interval"
+        return f"95 % interval {interval(spread.within(), metric.unit, metric.lowest)}"
 
     def _found_sentence(self, row: Summary) -> str:
         share = row.mean(FOUND)

@@ -178,7 +178,8 @@ def _figures(attack: MadeAttack) -> list[str]:
 
 
 def _interval(low: float | None, high: float | None, metric: str) -> str:
-    return "" if low is None or high is None else numbers.interval((low, high), described(metric).unit)
+    measure = described(metric)
+    return "" if low is None or high is None else numbers.interval((low, high), measure.unit, measure.lowest)
 
 
 def _share(estimate: Estimate) -> str:

@@ -144,7 +144,7 @@ for _measures, _name, _title, _how, _claim in (
     )(control_area)  # fmt: skip
     metric(
         f"beyond_{_name}", measures=_measures, title=f"AUC beyond {_title}", unit="score", role="leakage",
-        rank=42, chance=0.0, equation=f"AUC − AUC of the control ({_title}) on the same victims",
+        rank=42, chance=0.0, lowest=-1.0, equation=f"AUC − AUC of the control ({_title}) on the same victims",
         interval="over victims, or over groups of them, paired (DeLong; Obuchowski; Zou and Donner)",
         claim=_claim,
     )(excess)  # fmt: skip

@@ -104,14 +104,14 @@ def deviation(value: float | None, unit: Unit) -> str:
     return "" if value is None else "±" + SPACE + bare(value, unit)
 
 
-def interval(bounds: tuple[float, float] | None, unit: Unit) -> str:
-    """A 95 % interval: "95.1 to 98.9"; "" where there is none. Shares and scores are cut at 0 and 1, which
-    they cannot leave."""
+def interval(bounds: tuple[float, float] | None, unit: Unit, lowest: float = 0.0) -> str:
+    """A 95 % interval: "95.1 to 98.9"; "" where there is none. Shares and scores are cut at ``lowest`` and 1,
+    which they cannot leave."""
     if bounds is None:
         return ""
     low, high = bounds
     if unit in BOUNDED:
-        low, high = max(0.0, low), min(1.0, high)
+        low, high = max(lowest, low), min(1.0, high)
     return f"{bare(low, unit)} to {bare(high, unit)}"
 
 

@@ -46,7 +46,8 @@ class Metric:
     """One figure: its name in results, and what readers need to know about it.
 
     ``higher``: whether a higher value means more utility or leakage. ``chance``: the value of pure guessing,
-    or the name of the metric that holds it. ``floor``: the metric of what a decision alone gives away.
+    or the name of the metric that holds it. ``lowest``: the least value of a share or score; differences of
+    two of them go down to −1. ``floor``: the metric of what a decision alone gives away.
     ``bound``: the metric of what no attack should pass, and ``doubt``, a field of such a bound: what it means
     where an attack does. ``claim``: an attack's result in words; it may contain ``{value}`` and ``{hidden}``.
     ``excess``: the metrics of the excess over a control of this one; their own ``claim`` says what the
@@ -63,6 +64,7 @@ class Metric:
     interval: str = ""
     """Scope and method of the interval of one trial; empty where there is none."""
     chance: float | str | None = None
+    lowest: float = 0.0
     floor: str | None = None
     bound: str | None = None
     doubt: str = ""

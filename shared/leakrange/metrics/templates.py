@@ -68,7 +68,7 @@ def _by_picture(recovered: RecoveredTemplates) -> Estimate:
 
 @metric(
     "template_cosine", measures=RecoveredTemplates, title="cosine to the hidden embedding", unit="score",
-    role="leakage", rank=47, chance="template_cosine_unasked", interval="over people (Student)",
+    role="leakage", rank=47, lowest=-1.0, chance="template_cosine_unasked", interval="over people (Student)",
     equation="mean cosine of the angle between the recovered and the hidden embedding",
 )  # fmt: skip
 def _cosine(recovered: RecoveredTemplates) -> Estimate:

@@ -129,7 +129,7 @@ def certainty(findings: Findings, row: Summary, subject: Subject) -> str:
     if uncertainty is None:
         return "one seed, so no interval" if row.count == 1 else "no interval"
     percent = f"{SPACE}%" if subject.metric.unit == "share" else ""
-    bounds = interval(uncertainty.within(), subject.metric.unit)
+    bounds = interval(uncertainty.within(), subject.metric.unit, subject.metric.lowest)
     return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
 
 

@@ -81,7 +81,7 @@ def _figure(figures: Mapping[str, OverSeeds], metric: Metric) -> Figure:
     return Figure(
         numbers.bare(value.mean, metric.unit),
         numbers.deviation(value.deviation, metric.unit),
-        numbers.interval(value.interval, metric.unit),
+        numbers.interval(value.interval, metric.unit, metric.lowest),
         full,
         value.mean,
     )
