@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -150,8 +151,13 @@ def test_it_is_searched_where_its_folder_is_opened_without_a_server(built: Path,
         asked: list[str] = []
         tab.on("request", lambda it: asked.append(it.url))
         tab.goto((built / page).as_uri())
-        tab.get_by_placeholder("Search").fill("adaptivity gap")
-        tab.locator(".md-search-result a").filter(has_text="Glossary").first.click()
+        field, hits = tab.get_by_placeholder("Search"), tab.locator(".md-search-result a")
+        until = time.monotonic() + 120
+        while hits.count() == 0 and time.monotonic() < until:  # what comes before the index is lost
+            field.fill("")
+            field.press_sequentially("adaptivity gap")
+            tab.wait_for_timeout(500)
+        hits.filter(has_text="Glossary").first.click()
         expect(tab.get_by_role("heading", name="Glossary")).to_be_visible()
     assert {each.partition(":")[0] for each in asked} <= {"file", "data"}
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from leakrange.scenario.answers import Answers, scenario_text
+from leakrange.scenario.answers import ScenarioAnswers, scenario_text
 from leakrange.scenario.shipped import shipped
 from tests.controller.conftest import Api
 from tests.pages.conftest import opened
@@ -76,7 +76,7 @@ def test_the_form_writes_what_is_chosen(browser: Browser, site: str, width: int,
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         tab.get_by_role("button", name="Show the scenario").click()
         expect(tab.get_by_role("heading", name="No mistakes")).to_be_visible()
-        answers = Answers(
+        answers = ScenarioAnswers(
             data="synthtable", target="passes", hidden="home", defences=("argmax",), seeds=(0, 1)
         )
         assert tab.get_by_label("Scenario", exact=True).input_value() == scenario_text(answers)

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakrange.data import datasets
-from leakrange.scenario.answers import Answers, answer_behaviours, answer_defences, scenario_text
+from leakrange.scenario.answers import ScenarioAnswers, answer_behaviours, answer_defences, scenario_text
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.wire.errors import InvalidScenario
 
 
 def answered(**given: Any) -> str:
-    return scenario_text(Answers(**given))
+    return scenario_text(ScenarioAnswers(**given))
 
 
 def refused(**given: Any) -> list[str]:
@@ -93,8 +93,8 @@ def test_answers_that_do_not_fit_together_are_refused_with_a_sentence(
     assert any(sentence in each for each in refused(**answers))
 
 
-@given(st.builds(Answers, data=st.sampled_from(["digits", "synthtable", "x"]) | st.text(max_size=9)))
-def test_whatever_is_answered_the_text_means_that_or_is_refused(answers: Answers) -> None:
+@given(st.builds(ScenarioAnswers, data=st.sampled_from(["digits", "synthtable", "x"]) | st.text(max_size=9)))
+def test_whatever_is_answered_the_text_means_that_or_is_refused(answers: ScenarioAnswers) -> None:
     try:
         scenario = parse(scenario_text(answers))
     except InvalidScenario:

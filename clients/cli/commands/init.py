@@ -127,10 +127,10 @@ def _scenario(
     from leakrange.data import datasets
     from leakrange.data.importing import ColumnUse, import_set, remove_set
     from leakrange.data.importing.files import records_of
-    from leakrange.scenario.answers import Answers, answer_defences, scenario_text
+    from leakrange.scenario.answers import ScenarioAnswers, answer_defences, scenario_text
 
     table = Path(data) if Path(data).is_file() else None
-    usual = Answers()
+    usual = ScenarioAnswers()
     if table is not None:
         columns, first, second = list(records_of(table).columns), None, None
         data = re.sub(r"[^a-z0-9]+", "-", table.name.partition(".")[0].lower()).strip("-")
@@ -146,7 +146,7 @@ def _scenario(
     if table is not None:
         import_set(table, data, ColumnUse(target, (hidden,)))
     try:
-        answers = Answers(
+        answers = ScenarioAnswers(
             name=name,
             data=data,
             target=target,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from leakrange.scenario.answers import Answers, scenario_text
+from leakrange.scenario.answers import ScenarioAnswers, scenario_text
 from leakrange.scenario.shipped import shipped
 from leakrange.scenario.yaml_source import MAX_BYTES
 from leakrange.services.controller.pages.rendering import fragment, see_other, show
@@ -37,7 +37,7 @@ async def write(
     at: Annotated[str, Query(max_length=32, pattern="^[a-z]*$")] = "",
 ) -> Response:
     """The editor, with a ready scenario, that of a run, or one that is short."""
-    text, origin, load = scenario_text(Answers()), "", False
+    text, origin, load = scenario_text(ScenarioAnswers()), "", False
     if source in shipped():
         text = shipped()[source].text
     elif source:

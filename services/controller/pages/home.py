@@ -22,7 +22,7 @@ FALLING = ("leak", "created")
 """The columns whose largest values come first, where nobody says otherwise."""
 
 
-class Wanted(BaseModel):
+class WantedRuns(BaseModel):
     """Which runs are shown, and in which order; ``start`` is the number of the first of the page."""
 
     text: Annotated[str, Field(max_length=200, pattern=WITHOUT_NUL)] = ""
@@ -41,20 +41,20 @@ class Wanted(BaseModel):
         return self.address(by=by, down=not self.down if by == self.by else by in FALLING, start=0)
 
 
-class WantedAgain(Wanted):
+class WantedRunsSeen(WantedRuns):
     """The same for a page that has the list ``seen`` already."""
 
     seen: Annotated[str, Field(max_length=64)] = ""
 
 
 @router.get("/")
-async def home(request: Request, visitor: Reading, wanted: Annotated[Wanted, Query()]) -> Response:
+async def home(request: Request, visitor: Reading, wanted: Annotated[WantedRuns, Query()]) -> Response:
     """Runs, newest first."""
     return show(request, "home.html.j2", visitor=visitor, **await _listed(request, wanted))
 
 
 @router.get("/runs/list")
-async def again(request: Request, visitor: Reading, wanted: Annotated[WantedAgain, Query()]) -> Response:
+async def again(request: Request, visitor: Reading, wanted: Annotated[WantedRunsSeen, Query()]) -> Response:
     """The list alone; 204 if it has not changed since it was ``seen``, so that nothing moves under a reader's
     hands."""
     listed = await _listed(request, wanted)
@@ -63,7 +63,7 @@ async def again(request: Request, visitor: Reading, wanted: Annotated[WantedAgai
     return HTMLResponse(fragment(request, "runs.html.j2", visitor=visitor, **listed))
 
 
-async def _listed(request: Request, wanted: Wanted) -> dict[str, Any]:
+async def _listed(request: Request, wanted: WantedRuns) -> dict[str, Any]:
     service: RunService = request.app.state.runs
     runs, total = await service.table(
         wanted.by,

@@ -15,7 +15,7 @@ from leakrange.data import DataSet, datasets
 from leakrange.defences.chain import STAGES
 from leakrange.defences.stages import name_of
 from leakrange.scenario import registered
-from leakrange.scenario.answers import Answers, answer_behaviours, answer_defences, scenario_text
+from leakrange.scenario.answers import ScenarioAnswers, answer_behaviours, answer_defences, scenario_text
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.forecast import Forecast
 from leakrange.scenario.language import parse
@@ -67,9 +67,9 @@ class FormAnswers(BaseModel):
     budget: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     repeats: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 3
 
-    def answers(self) -> Answers:
+    def answers(self) -> ScenarioAnswers:
         """The answers that these fields stand for: a seed for each repeat."""
-        return Answers(
+        return ScenarioAnswers(
             **self.model_dump(include={"name", "data", "target", "behaviour", "budget"}),
             hidden=self.hidden or "",
             defences=tuple(self.defences),

@@ -14,7 +14,7 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.strict import Strict
 
-__all__ = ["Answers", "answer_behaviours", "answer_defences", "scenario_text"]
+__all__ = ["ScenarioAnswers", "answer_behaviours", "answer_defences", "scenario_text"]
 
 USUAL: dict[str, dict[str, Any]] = {
     "round": {"decimals": 1},
@@ -32,7 +32,7 @@ STYLE: dict[str, Any] = {
 Name = Annotated[str, Field(max_length=256)]
 
 
-class Answers(Strict):
+class ScenarioAnswers(Strict):
     """What a scenario is to ask: what the provider of ``behaviour`` is asked for (``target``, an attribute of
     the data set) and what its users would not want to show (``hidden``: another attribute, or "" where the
     behaviour reads whole samples). ``defences`` are names of output defences; releasing everything as it is
@@ -62,7 +62,7 @@ def answer_defences() -> dict[str, str]:
     return {name: entry.summary for name, entry in STAGES["output"].items() if _link(name) is not None}
 
 
-def scenario_text(answers: Answers) -> str:
+def scenario_text(answers: ScenarioAnswers) -> str:
     """The scenario as YAML. A provider that is not honest stands beside an honest one, whose leaks are what
     the task itself gives away. Outside attackers are after the hidden attribute, and the provider after what
     it hid.
@@ -100,7 +100,7 @@ def scenario_text(answers: Answers) -> str:
     return text
 
 
-def _question(answers: Answers) -> str:
+def _question(answers: ScenarioAnswers) -> str:
     """The comment that the scenario begins with."""
     what = f"{answers.hidden!r}" if answers.hidden else "the whole input"
     asked = f"What does a classifier of {answers.target!r} give away of {what} (data set {answers.data})?"
