@@ -24,6 +24,7 @@ from rich.text import Text
 from leakrange.clients.cli.exits import CliError
 
 __all__ = [
+    "fits",
     "note",
     "open_page",
     "plain",
@@ -113,6 +114,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
     for row in cells:
         table.add_row(*row)
     _out.print(table)
+
+
+def fits(rows: Iterable[Sequence[str | None]]) -> bool:
+    """Whether a table of these rows, its heads among them, needs no folding on this screen."""
+    columns = list(zip(*rows, strict=True))
+    return sum(max(cell_len(cell or "") for cell in column) + 2 for column in columns) - 2 <= _out.width
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int] | None:

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from leakrange.clients.cli import console
+from leakrange.clients.cli.commands.runs import print_answer
+from leakrange.report.as_data import as_data
+from leakrange.report.contents import read
 from tests.embedded import leakrange
+from tests.report.build import PROVIDERS, run, trials
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"run-{number}-{'abcdef' * 4}" for number in range(3)]
@@ -25,6 +29,21 @@ def printed(capsys: pytest.CaptureFixture[str], width: int, columns: int) -> lis
     finally:
         console._out.width = before
     return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("width", "used"), [(80, False), (160, True)])
+def test_a_run_ends_with_a_line_for_each_provider(
+    width: int, used: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where five defences do not fit beside what users got, the grades do."""
+    few = [trial for trial in trials() if trial.data == "digits"]
+    monkeypatch.setattr(console._out, "width", width)
+    print_answer(as_data(read(run(trials=few, models=[]))))
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("digits-", " "))]
+    assert {line.split()[0] for line in shown} == {f"digits-{name}" for name in PROVIDERS}
+    assert len(shown) == len(PROVIDERS)
+    assert all(("(honesty" in line) == used for line in shown)
+    assert all(len(re.findall(r" [A-E?] 0\.\d{3}", line)) == 5 for line in shown)
 
 
 @pytest.mark.parametrize(("width", "lines"), [(60, 1 + 3), (59, 1 + 2 * 3), (45, 1 + 3 * 3)])

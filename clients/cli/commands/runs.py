@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from leakrange.client import Range
-from leakrange.clients.cli.console import note, open_page, print_json, print_table, say
+from leakrange.clients.cli.console import fits, note, open_page, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import mistakes_named, read_scenario, write_file
 from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
@@ -17,7 +17,7 @@ from leakrange.clients.cli.progress import watch
 from leakrange.wire.runs import STATES, Accepted
 from leakrange.wire.views import GlanceLine, RunViews
 
-__all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
+__all__ = ["accepted", "cancel", "follow", "print_answer", "report", "run", "runs", "to_its_end"]
 
 MOST_ROWS = 5
 """So many rows of the table at a glance are printed; the report has all."""
@@ -167,7 +167,7 @@ def to_its_end(
         note(f"run {run} is {STATES[view.state]} after {_seconds(view.seconds)} s")
     views = place.runs.views(run) if view.state == "done" and (fails is not None or not as_json) else None
     if views is not None and not as_json:
-        _print_answer(views)
+        print_answer(views)
     if view.state != "cancelled" and (report is not None or opened):
         # With --json nothing but JSON goes to standard output.
         tell = note if as_json else say
@@ -213,7 +213,7 @@ def _end(views: RunViews, word: str, defence: str | None) -> None:
         raise typer.Exit(Exit.CANNOT_TELL)
 
 
-def _print_answer(views: RunViews) -> None:
+def print_answer(views: RunViews) -> None:
     """The first sentence of the report, what leaked by provider and defence, and what to do."""
     say(views.headline)
     left = MOST_ROWS
@@ -224,7 +224,10 @@ def _print_answer(views: RunViews) -> None:
         ]
         if rows:
             say(table.task)
-            print_table(("provider", *table.defences), rows, empty="nothing was measured")
+            heads = ("provider", *table.defences)
+            if not fits([heads, *rows]):  # what users got, in brackets, is in the report
+                rows = [(row[0], *(cell and cell.partition(" (")[0] for cell in row[1:])) for row in rows]
+            print_table(heads, rows, empty="nothing was measured")
         left -= len(rows)
     if more := sum(len(table.rows) for table in views.glance) - MOST_ROWS + left:
         say(f"{more} more in the report")
