@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from leakrange.services.controller.live.lesson import followed, told
+from leakrange.services.controller.live.lesson import followed, shown_steps
 from leakrange.services.controller.live.state import RunState
 from leakrange.services.controller.settings import ControllerSettings
 from leakrange.wire.views import LessonStep
@@ -28,7 +28,7 @@ def shown(state: RunState, provider: str, *found: LessonStep) -> dict[str, tuple
             each.step.figure.replace("\xa0", " "),
             each.waits,
         )
-        for each in told(state, state.providers[provider], found)
+        for each in shown_steps(state, state.providers[provider], found)
     }
 
 
@@ -82,5 +82,5 @@ def test_at_the_end_the_figures_are_what_the_run_recorded(recorded: Recorded) ->
 
 
 def test_every_step_has_a_title_and_a_note_for_the_speaker(recorded: Recorded) -> None:
-    steps = told(recorded.end, recorded.end.providers["curious"], [])
+    steps = shown_steps(recorded.end, recorded.end.providers["curious"], [])
     assert len({step.title for step in steps}) == len({step.note for step in steps}) == len(steps) == 7

@@ -98,6 +98,14 @@ def test_the_verdict_is_that_of_the_report(cells: Any, given: Any, ends: tuple[s
     assert ends[1] in steps["changes"][0]
 
 
+def test_a_defence_that_only_strangers_met_is_said_to_be_untried() -> None:
+    given = {"defences": BLUR, "honesty": {"none": 0.9, "noise": 0.82}}
+    cells = [("a", "none", 0.93), ("a", "noise", 0.5)]
+    doubt = " Attackers who know of it were not tried."
+    assert told(cells, knowledge="unaware", **given)["changes"][0].endswith(doubt)
+    assert doubt not in told(cells, knowledge="aware", **given)["changes"][0]
+
+
 def test_no_defence_and_nothing_yet() -> None:
     steps = told([("a", "none", 0.93), ("b", "none", None)])
     assert steps["changes"][0] == "No defence was tried in this run."

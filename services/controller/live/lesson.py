@@ -12,7 +12,7 @@ from leakrange.services.controller.live.state import LiveAccount, LiveProvider, 
 from leakrange.services.controller.live.view import ENDED, side
 from leakrange.wire.views import LessonStep
 
-__all__ = ["Told", "followed", "told"]
+__all__ = ["ShownStep", "followed", "shown_steps"]
 
 RELEASES = {
     "logits": "the raw scores of each answer",
@@ -73,7 +73,7 @@ STEPS = (
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownStep:
     """A step as a page shows it; ``waits`` while its figure does not exist yet."""
 
     title: str
@@ -92,7 +92,7 @@ def followed(state: RunState) -> LiveProvider | None:
     return providers[0] if providers else None
 
 
-def told(state: RunState, provider: LiveProvider, found: Sequence[LessonStep]) -> list[Told]:
+def shown_steps(state: RunState, provider: LiveProvider, found: Sequence[LessonStep]) -> list[ShownStep]:
     """All steps; ``found`` are those of the report that have results."""
     of_report = {each.name: each for each in found}
     steps = []
@@ -100,7 +100,7 @@ def told(state: RunState, provider: LiveProvider, found: Sequence[LessonStep]) -
         makes = _MAKES.get(each.name)
         step = makes(state, provider) if makes else of_report.get(each.name)
         waits = step is None and not state.over
-        steps.append(Told(each.title, each.note, step or _missing(state, each.name), waits))
+        steps.append(ShownStep(each.title, each.note, step or _missing(state, each.name), waits))
     return steps
 
 

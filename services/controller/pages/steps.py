@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from leakrange.services.controller.live.lesson import Told, followed, told
+from leakrange.services.controller.live.lesson import ShownStep, followed, shown_steps
 from leakrange.services.controller.live.state import RunState
 from leakrange.services.controller.pages.rendering import show, stamp
 from leakrange.services.controller.pages.run import Live, ReadingOf, Seen
@@ -37,7 +37,7 @@ async def page(
     if chosen is None:
         raise NotFound("this run has no such provider", hint="choose one on the page of its steps")
     found = await reading.lesson(run, chosen.name, visitor) if record.trials.done else []
-    steps = told(state, chosen, found)
+    steps = shown_steps(state, chosen, found)
     now = _stamp(state, steps)
     if seen == now:
         return Response(status_code=204)
@@ -45,5 +45,5 @@ async def page(
     return show(request, "steps.html.j2", visitor=visitor, **values)
 
 
-def _stamp(state: RunState, steps: list[Told]) -> str:
+def _stamp(state: RunState, steps: list[ShownStep]) -> str:
     return stamp(json.dumps([state.over, [asdict(step) for step in steps]]).encode())

@@ -13,7 +13,7 @@ from leakrange.report.findings import Findings, Subject, gap, leaked
 from leakrange.scenario import labels
 from leakrange.scenario.gains import control_of
 
-__all__ = ["Headline", "grade_of", "headline", "hidden_things", "thing"]
+__all__ = ["Headline", "grade_of", "headline", "hidden_things", "thing", "unknown_to_all"]
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HELPS = {
@@ -87,6 +87,11 @@ def grade_of(findings: Findings, subject: Subject, defence: str) -> Grade | None
     if verdict is None or row is None or subject.metric.role == "suspicion":
         return None
     return grade(verdict.word, findings.way(row), verdict.most)
+
+
+def unknown_to_all(findings: Findings, subjects: Sequence[Subject], defence: str) -> bool:
+    """Whether no attacker who knows of the defence was tried on these subjects."""
+    return all(row.knowledge == "unaware" for each in subjects for row in findings.tried[each, defence])
 
 
 def thing(findings: Findings, subject: Subject) -> str:
@@ -168,9 +173,7 @@ def _defended(findings: Findings, leaking: Sequence[Subject]) -> tuple[str, str,
     }
     if stopping:
         name = max(stopping, key=lambda each: _least_utility(stopping[each]))
-        unaware = all(
-            row.knowledge == "unaware" for subject in leaking for row in findings.tried[subject, name]
-        )
+        unaware = unknown_to_all(findings, leaking, name)
         doubt = " Attackers who know of it were not tried: try them first." if unaware else ""
         remains = _remains(findings, leaking, name)
         return f"; “{name}” stops that{_costs(stopping[name])}", f"Use “{name}”.{doubt}", remains

@@ -1,5 +1,5 @@
-"""A run as it is told to a class, of one provider: what its answers give away against guessing, what the best
-defence changes, and what that costs users. Verdicts are those of the report."""
+"""A run's results for a class, about one provider: what its answers give away, what the best defence changes,
+and what that costs users. Verdicts are those of the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leakrange.metrics.registry import Metric
 from leakrange.report.answer import against, by_certainty, certainty, measured
 from leakrange.report.effects import effects
 from leakrange.report.findings import Findings, Subject, chance, leaked, utility, utility_metric
-from leakrange.report.headline import thing
+from leakrange.report.headline import thing, unknown_to_all
 from leakrange.scenario.gains import control_of
 from leakrange.scenario.results import Summary
 from leakrange.wire.views import LessonStep
@@ -98,6 +98,8 @@ def _changes(findings: Findings, subject: Subject, before: Summary, after: Summa
             end = f"Whether there was something to stop {CANNOT}."
     elif word == "none":
         end = "That is no better than guessing: it stops this leak of this provider."
+        if unknown_to_all(findings, [subject], after.defence):
+            end += " Attackers who know of it were not tried."
     elif word == "unclear":
         end = f"Whether anything still leaks {CANNOT}."
     else:

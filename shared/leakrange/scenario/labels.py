@@ -46,14 +46,14 @@ def role(behaviour: str, hidden: Names | None) -> str:
 def in_role(provider: str, fields: Mapping[str, str]) -> str:
     """A provider, and the ``fields`` by which it differs from itself in another role (``data``, ``release``,
     ``target``, ``sensitive``, and ``leakage``, the name of a metric): "honest: “slant”, by AUC"."""
-    told: dict[str, Callable[[str], str]] = {
+    in_words: dict[str, Callable[[str], str]] = {
         "data": lambda value: f"on {value}",
         "release": lambda value: f"from {value}",
         "target": lambda value: f"asked for {attribute(value)}",
         "sensitive": attribute,
         "leakage": lambda value: f"by {described(value).title}",
     }
-    parts = [told[name](value) for name, value in fields.items() if value]
+    parts = [in_words[name](value) for name, value in fields.items() if value]
     return ": ".join([provider, ", ".join(parts)]) if parts else provider
 
 
