@@ -14,7 +14,7 @@ from leakrange.clients.cli.embedded.state import StateFolder
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["AsJson", "Open", "State", "Url", "connect", "state_folder"]
+__all__ = ["AsJson", "Force", "Open", "State", "Url", "connect", "state_folder"]
 
 State = Annotated[
     Path | None,
@@ -25,6 +25,7 @@ Url = Annotated[
     typer.Option("--url", help="controller of another range (default: $LEAKRANGE_URL)"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
+Force = Annotated[bool, typer.Option("--force", help="write over the file if it is there")]
 Open = Annotated[bool, typer.Option("--open", help="open the report in a browser if there is a desktop")]
 
 

@@ -15,6 +15,7 @@ import typer
 from leakrange.clients.cli.console import note, say
 from leakrange.clients.cli.exits import CliError, Exit, refusal
 from leakrange.clients.cli.files import write_file
+from leakrange.clients.cli.options import Force
 from leakrange.wire.errors import InvalidScenario, LeakrangeError
 from leakrange.wire.names import is_name
 
@@ -55,7 +56,7 @@ def init(
         str | None, typer.Option("--authorised", help="with --endpoint: who allowed the test")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="ask nothing: take the defaults")] = False,
-    force: Annotated[bool, typer.Option("--force", help="write over the file if it is there")] = False,
+    force: Force = False,
 ) -> None:
     """Ask four questions and write a scenario, or the file of a model that answers over HTTP. Options answer
     without a terminal."""

@@ -15,6 +15,7 @@ import typer
 from leakrange.clients.cli.console import note, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.files import read_file, settings_of, write_file
+from leakrange.clients.cli.options import Force
 from leakrange.clients.cli.target_files import release_rows
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import is_name
@@ -72,7 +73,7 @@ def new(
         Path | None, typer.Option(metavar="FILE", help="where to write it (default: NAME.yaml)")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="ask no question")] = False,
-    force: Annotated[bool, typer.Option("--force", help="write over the file if it is there")] = False,
+    force: Force = False,
 ) -> None:
     """Make a target's file: ask the model one sample, and guess from its answer what it releases. What
     cannot be known is marked in the file."""
