@@ -21,7 +21,7 @@ from leakrange.services.provider.settings import ProviderSettings
 from leakrange.services.provider.verification import FaceVerification
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADED, UPLOADS, check_upload
-from leakrange.wire.errors import InvalidInput
+from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.open_inference import HEAD_LENGTH, infer_answer, read_infer
 from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import ModelCard
@@ -51,7 +51,11 @@ class InferencePath(HotPath):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
         if scope["type"] == "http" and self._models.stale and scope["path"].startswith(("/v1/", "/v2/")):
-            await self._models.follow()  # another process has changed what is served
+            try:
+                await self._models.follow()  # another process has changed what is served
+            except LeakrangeError as error:
+                request = Request(scope, receive)
+                return await self._problem(error, request).send(request.answering(send))
         await super().__call__(scope, receive, send)
 
     def takes(self, scope: Scope) -> bool:

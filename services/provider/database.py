@@ -1,20 +1,42 @@
-"""The SQLite file of a provider, in write-ahead mode: everything that was answered survives a killed
-process."""
+"""The database of a provider: a SQLite file, or PostgreSQL for replicas. Everything that was answered
+survives a killed process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import asyncpg
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from leakrange.store.engine import Database
 from leakrange.store.sqlite_errors import raise_told
+from leakrange.wire.errors import Unavailable
+
+__all__ = [
+    "PostgreSQL",
+    "SQLite",
+    "StateDatabase",
+    "deployments",
+    "gallery",
+    "generation",
+    "replicas",
+    "uploads",
+    "upsert",
+]
 
 T = TypeVar("T")
+CONNECTIONS = {"pool_size": 4, "max_overflow": 2}
+"""Of one process to PostgreSQL: its server has to have room for those of all replicas."""
 METADATA = sa.MetaData()
 deployments = sa.Table(
     "deployments",
@@ -28,7 +50,7 @@ deployments = sa.Table(
 uploads = sa.Table(
     "uploads",
     METADATA,
-    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("upload", sa.Text, nullable=False),
     sa.Column("artifact", sa.Text, nullable=False),
@@ -53,7 +75,102 @@ gallery = sa.Table(
 )
 
 
-class SQLite:
+SHARED = sa.MetaData()
+"""Tables that replicas need besides, see `replicas`."""
+generation = sa.Table(
+    "generation", SHARED, sa.Column("id", sa.Integer, primary_key=True), sa.Column("number", sa.BigInteger)
+)
+replicas = sa.Table(
+    "replicas",
+    SHARED,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seen", sa.BigInteger, nullable=False),
+    sa.Column("until", sa.DateTime(timezone=True), nullable=False),
+)
+
+
+def upsert(table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
+    """The statement that puts ``row`` in the place of the one with the same key; both databases take it."""
+    insert = postgresql.insert(table).values(row)
+    return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=dict(row))
+
+
+class StateDatabase(ABC):
+    """Where a provider keeps deployments, uploads and enrolled people."""
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect, and create the tables; several processes may do so at a time."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Disconnect, after all work that was started before."""
+
+    @abstractmethod
+    async def do(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work(connection)`` in one transaction."""
+
+
+class PostgreSQL(StateDatabase):
+    """The schema ``provider_<name>`` of the database at ``url``, which all replicas of the provider share. A
+    server that does not answer raises `DatabaseAway`."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.schema = f"provider_{name}"
+        """Also the channel on which replicas tell each other of changes."""
+        # An error must not quote what users have uploaded.
+        settings = {"search_path": f'"{self.schema}"'}
+        self._database = Database(
+            url, hide_parameters=True, connect_args={"server_settings": settings}, **CONNECTIONS
+        )
+        self.engine = self._database.engine
+        self._held: ContextVar[AsyncConnection | None] = ContextVar("held", default=None)
+
+    async def open(self) -> None:
+        """See `StateDatabase.open`. Where the schema is there, the user need not be one who may create it.
+        Raises `Unavailable` where the server does not let this user in."""
+
+        def create(connection: sa.Connection) -> None:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(self.schema))))
+            if self.schema not in sa.inspect(connection).get_schema_names():
+                connection.execute(sa.schema.CreateSchema(self.schema))
+            for tables in (METADATA, SHARED):
+                tables.create_all(connection)
+            first = postgresql.insert(generation).values(id=1, number=1)
+            connection.execute(first.on_conflict_do_nothing())
+
+        try:
+            await self.do(create)
+        except (sa.exc.SQLAlchemyError, asyncpg.PostgresError) as error:
+            raise Unavailable(
+                f"the database of this provider cannot be used: {error}",
+                hint="LEAKRANGE_STATE_URL names it; 'python -m leakrange.store.migrate' makes its users",
+            ) from error
+
+    async def close(self) -> None:
+        """See `StateDatabase.close`."""
+        await self._database.close()
+
+    async def do(self, work: Callable[[sa.Connection], T]) -> T:
+        """See `StateDatabase.do`: inside `transaction`, in that one."""
+        held = self._held.get()
+        if held is not None:
+            return await held.run_sync(work)
+        async with self._database.begin() as connection:
+            return await connection.run_sync(work)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Everything that this task does inside the ``async with`` block is one transaction."""
+        async with self._database.begin() as connection:
+            mark = self._held.set(connection)
+            try:
+                yield
+            finally:
+                self._held.reset(mark)
+
+
+class SQLite(StateDatabase):
     """One connection to the file at ``path``, used in one thread; a missing folder is created. A full disk
     raises `StorageFull`, a damaged file `Unavailable`; both name the place."""
 
@@ -67,17 +184,17 @@ class SQLite:
         sa.event.listen(self._engine, "handle_error", partial(raise_told, path))
 
     async def open(self) -> None:
-        """Open the file and create its tables."""
+        """See `StateDatabase.open`."""
         await self._run(lambda: self._path.parent.mkdir(parents=True, exist_ok=True))
         await self.do(_upgrade)
 
     async def close(self) -> None:
-        """Close the file, after all work that was started before."""
+        """See `StateDatabase.close`."""
         await self._run(self._engine.dispose)
         self._thread.shutdown()
 
     async def do(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run ``work(connection)`` in the thread of the connection, in one transaction."""
+        """See `StateDatabase.do`: in the thread of the connection."""
 
         def run() -> T:
             with self._engine.begin() as connection:

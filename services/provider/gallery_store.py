@@ -1,4 +1,4 @@
-"""Enrolled persons in a provider's SQLite file."""
+"""Enrolled persons in a provider's database."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, select
 
-from leakrange.services.provider.database import SQLite, gallery
+from leakrange.services.provider.database import StateDatabase, gallery, upsert
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GalleryStore:
     """The table ``gallery``. ``basis`` identifies the artifact that computed the vectors, and the way
     it did."""
 
-    def __init__(self, database: SQLite) -> None:
+    def __init__(self, database: StateDatabase) -> None:
         self._database = database
 
     async def load(self, model: str, basis: str) -> list[Template]:
@@ -49,9 +49,15 @@ class GalleryStore:
 
     async def put(self, model: str, basis: str, template: Template) -> None:
         """Enrol a person, or replace one."""
-        vector = template.vector.astype("<f4").tobytes()
-        row = (model, template.person, basis, vector, template.images, template.mark)
-        await self._database.do(lambda c: c.execute(insert(gallery).prefix_with("or replace").values(row)))
+        row = {
+            "model": model,
+            "person": template.person,
+            "basis": basis,
+            "vector": template.vector.astype("<f4").tobytes(),
+            "images": template.images,
+            "mark": template.mark,
+        }
+        await self._database.do(lambda c: c.execute(upsert(gallery, row)))
 
     async def delete(self, model: str, person: str) -> None:
         """Forget one person."""

@@ -1,4 +1,4 @@
-"""The way in which several processes that serve one state folder learn of each other's changes."""
+"""The way in which several processes that serve one provider's state learn of each other's changes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,64 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-__all__ = ["Generation"]
+__all__ = ["FileGeneration", "Follow", "Generation"]
 
 COUNT = struct.Struct("<Q")
 PAUSE = 0.002
 """Seconds between two looks at a change that another process makes."""
+Follow = Callable[[], Awaitable[None]]
+"""What brings the memory of this process to what is stored."""
 
 
-class Generation:
-    """A number in the state folder that grows with every change: odd while a change is written to the
-    database, even otherwise.
+class Generation(ABC):
+    """A number that grows with every change of the stored state. Each process knows at no cost whether its
+    own memory still equals what is stored."""
 
-    Each process reads it for every request, from memory that all of them share. So it knows at no cost
-    whether its own memory still equals the database. A process that makes a change holds a lock, which the
-    system releases where that process dies; the number is then still odd, and the others look at the
-    database.
+    @abstractmethod
+    async def open(self, follow: Follow) -> None:
+        """Begin, and ``follow``, as whenever others have changed something."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Stop; a lock that is held is released."""
+
+    @property
+    @abstractmethod
+    def stale(self) -> bool:
+        """Whether the memory of this process may differ from what is stored."""
+
+    @abstractmethod
+    async def settled(self) -> int:
+        """The number, once no change is being written: what is read afterwards is at least as new. Raises
+        `Unavailable` where nobody can know it."""
+
+    @abstractmethod
+    def followed(self, number: int) -> None:
+        """Note that the memory of this process is what was stored at that number, or later."""
+
+    @abstractmethod
+    def changing(self) -> AbstractAsyncContextManager[None]:
+        """Inside the ``async with`` block nobody else changes anything, in this process or another. After it,
+        all others have what was written, or answer nobody until they have."""
+
+    @abstractmethod
+    def writing(self) -> AbstractAsyncContextManager[None]:
+        """Inside `changing`: everything that is stored inside the ``async with`` block is a new generation,
+        which this process knows already."""
+
+
+class FileGeneration(Generation):
+    """The number in a file of the state folder: odd while a change is written to the database, even
+    otherwise.
+
+    Each process reads it for every request, from memory that all of them share. A process that makes a change
+    holds a lock, which the system releases where that process dies; the number is then still odd, and the
+    others look at the database.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,9 +73,14 @@ class Generation:
         self._mine = asyncio.Lock()
         self._file = -1
         self._memory: mmap.mmap | None = None
+        self._seen = 0
 
-    def open(self) -> None:
-        """Open the file, which is created where it is missing. Raises `OSError`."""
+    async def open(self, follow: Follow) -> None:
+        """See `Generation.open`: creates the file where it is missing. Raises `OSError`."""
+        await asyncio.to_thread(self._open)
+        await follow()
+
+    def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self._folder / "generation", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -47,8 +91,8 @@ class Generation:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         self._memory = mmap.mmap(self._file, COUNT.size, access=mmap.ACCESS_READ)
 
-    def close(self) -> None:
-        """Close the file; a lock that is held is released."""
+    async def close(self) -> None:
+        """See `Generation.close`."""
         if self._memory is not None:
             self._memory.close()
             os.close(self._file)
@@ -62,9 +106,18 @@ class Generation:
         number: int = COUNT.unpack_from(self._memory)[0]
         return number
 
+    @property
+    def stale(self) -> bool:
+        """See `Generation.stale`."""
+        return self.now != self._seen
+
+    def followed(self, number: int) -> None:
+        """See `Generation.followed`."""
+        self._seen = number
+
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
-        """Inside the ``with`` block nobody else changes anything, in this process or another."""
+        """See `Generation.changing`."""
         async with self._mine:
             while not self._locked():  # noqa: ASYNC110  # another process holds it
                 await asyncio.sleep(PAUSE)
@@ -74,18 +127,18 @@ class Generation:
             finally:
                 self._unlock()
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Inside `changing`: everything that is written to the database inside the ``with`` block is a new
-        generation."""
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """See `Generation.writing`."""
         self._put(self.now | 1)
         try:
             yield
         finally:
             self._put(self.now + 1)
+        self._seen = self.now
 
     async def settled(self) -> int:
-        """The number, once no change is being written."""
+        """See `Generation.settled`."""
         while (now := self.now) % 2:
             if not self._mine.locked() and self._locked():
                 self._settle()

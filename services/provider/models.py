@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import structlog
@@ -22,6 +22,8 @@ from leakrange.services.provider.served import ServedModel
 from leakrange.services.provider.services import public_version
 from leakrange.services.provider.settings import ProviderSettings
 from leakrange.services.provider.store import Store
+from leakrange.store.folders import fetched
+from leakrange.store.places import store_at
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import (
@@ -41,14 +43,18 @@ class LoadedModels:
     """All served models. Deployments are kept in the store and served again after a restart."""
 
     def __init__(
-        self, settings: ProviderSettings, store: Store, device: ComputeDevice, metrics: ProviderMetrics
+        self,
+        settings: ProviderSettings,
+        store: Store,
+        generation: Generation,
+        device: ComputeDevice,
+        metrics: ProviderMetrics,
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
-        self._galleries = GalleryStore(store)
-        self._names = PublicNames(settings.operator_key.get_secret_value())
+        self._galleries = GalleryStore(store.database)
+        self._names = PublicNames(settings.derivation_secret)
         self._served: dict[str, ServedModel] = {}
-        self._generation = Generation(settings.state_dir)
-        self._seen = 0
+        self._generation = generation
         self._following = asyncio.Lock()
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -80,7 +86,7 @@ class LoadedModels:
 
     def folder(self, digest: str) -> Path:
         """The folder of an artifact, ours or a model file of others; raises `NotFound`."""
-        root = self._settings.models_dir
+        root = fetched(store_at(self._settings.models_dir), digest).parent
         folder = artifacts.find(root, digest) or model_files.find(root, digest)
         if folder is None:
             raise NotFound(
@@ -91,22 +97,21 @@ class LoadedModels:
 
     async def open(self) -> None:
         """Serve the stored deployments, from now on together with the other processes that serve the same
-        folder."""
-        await asyncio.to_thread(self._generation.open)
-        await self.follow()
+        state."""
+        await self._generation.open(self.follow)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stop following other processes."""
-        self._generation.close()
+        await self._generation.close()
 
     @property
     def stale(self) -> bool:
         """Whether something has changed since `follow`."""
-        return self._generation.now != self._seen
+        return self._generation.stale
 
     async def follow(self) -> None:
         """Serve what is stored now: models, and enrolled persons. A model that cannot be loaded is logged and
-        left out."""
+        left out. Raises `Unavailable` where nobody can know what is stored."""
         async with self._following:
             while self.stale:
                 before = await self._generation.settled()
@@ -121,7 +126,7 @@ class LoadedModels:
                         circumstances = {"artifact": deployment.artifact, "reason": error.detail}
                         log.error("not served again", model=name, **circumstances)
                 self._metrics.models.set(len(self._served))
-                self._seen = before
+                self._generation.followed(before)
 
     async def _follow_one(self, name: str, deployment: Deployment) -> None:
         served = self._served.get(name)
@@ -147,17 +152,8 @@ class LoadedModels:
 
     @asynccontextmanager
     async def _enrolling(self) -> AsyncIterator[None]:
-        async with self._changing():
-            with self._written():
-                yield
-
-    @contextmanager
-    def _written(self) -> Iterator[None]:
-        """Inside `_changing`: this process already knows what is stored inside the ``with`` block; for the
-        others it is new."""
-        with self._generation.writing():
+        async with self._changing(), self._generation.writing():
             yield
-        self._seen = self._generation.now
 
     async def deploy(self, name: str, deployment: Deployment) -> ModelCard:
         """Serve an artifact under ``name`` instead of the one that is served there. A repetition changes
@@ -175,7 +171,7 @@ class LoadedModels:
             served = self._served.get(name)
             if served is None or not _enough(served.deployment, deployment):
                 loaded = await self._load(name, deployment)
-                with self._written():
+                async with self._generation.writing():
                     await self._put(name, loaded)
                     await self._store.put_deployment(name, deployment)
                 log.info("model deployed", model=name, artifact=deployment.artifact)
@@ -188,7 +184,7 @@ class LoadedModels:
             deployed = (await self._store.deployments()).get(name)
             if of_runs and deployed is not None and not deployed.for_runs:
                 raise Conflict(f"the operator has deployed {name!r}", hint="withdraw it without 'of_runs'")
-            with self._written():
+            async with self._generation.writing():
                 await self._store.delete_deployment(name)
                 await self._galleries.delete_all(name)
             if name in self._served:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, SecretStr, field_validator
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from leakrange.service.settings import ServiceSettings, WorkerCount
+from leakrange.store.places import Place
+from leakrange.wire.names import PROVIDER_NAME
 from leakrange.wire.schemas import MAX_BATCH
 
 Positive = Annotated[int, Field(ge=1)]
@@ -16,13 +20,32 @@ Positive = Annotated[int, Field(ge=1)]
 class ProviderSettings(ServiceSettings):
     """Variables ``LEAKRANGE_PROVIDER_NAME``, ``LEAKRANGE_MODELS_DIR``, ``LEAKRANGE_STATE_DIR``, ..."""
 
-    provider_name: str = "provider"
+    provider_name: Annotated[str, Field(pattern=PROVIDER_NAME)] = "provider"
     workers: WorkerCount = 1
     """Processes that serve the port: one for each core that the provider may have, or for each GPU."""
-    models_dir: Path
-    """Artifact folders by recipe digest; read only."""
+    models_dir: Place
+    """Artifact folders by recipe digest, in a folder or at ``s3://BUCKET/PREFIX``; read only."""
     state_dir: Path
     """The folder for the deployments and the uploads of this provider. One folder a provider."""
+    state_url: SecretStr = SecretStr("")
+    """A PostgreSQL database (``postgresql://user:password@host/base``) for all this instead of the folder:
+    then any number of replicas serve as one provider. Each provider has a schema of its own there."""
+    replica_lease: Annotated[float, Field(ge=0.5)] = 5.0
+    """Seconds for which a replica answers without having reached that database. So long a change of what is
+    served waits for a replica that has died."""
+
+    @field_validator("state_url")
+    @classmethod
+    def _postgresql(cls, url: SecretStr) -> SecretStr:
+        try:
+            if url.get_secret_value() and make_url(url.get_secret_value()).get_backend_name() != "postgresql":
+                raise ValueError("only PostgreSQL is shared by replicas")
+        except ArgumentError as error:  # its text would quote the password
+            raise ValueError(
+                "it is no address of a database: postgresql://user:password@host/base"
+            ) from error
+        return url
+
     batch: Positive = 16
     """Most samples that go through a net at once: a property of the device; 8 to 16 on a CPU."""
     queue: Positive = 1024

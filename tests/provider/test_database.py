@@ -1,19 +1,25 @@
-"""The SQLite file of a provider: files of before are read, and work that fails leaves nothing behind."""
+"""The database of a provider: files of before are read, work that fails leaves nothing behind, and uploads
+that come together are stored together."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import Connection, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.schema import DropTable
 
-from leakrange.services.provider.database import SQLite, deployments
+from leakrange.services.provider.database import PostgreSQL, SQLite, StateDatabase, deployments, uploads
 from leakrange.services.provider.gallery_store import GalleryStore
-from leakrange.services.provider.store import Store
+from leakrange.services.provider.store import Store, StoredUpload
 from leakrange.wire.schemas import Deployment
+from tests.databases import Databases
 
 VALUES = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
 WRITTEN_BY_HAND = """
@@ -67,20 +73,21 @@ async def test_a_file_of_before_the_declared_tables_is_read_and_stays_as_it_is(t
     before.commit()
     before.close()
     was = facts(path)
-    store = Store(tmp_path)
-    await store.open()
+    database = SQLite(path)
+    await database.open()
+    store = Store(database)
     expected = Deployment(artifact="a" * 64, release="softmax", service="features", normalised=True)
     assert await store.deployments() == {"m": expected}
     [kept] = await store.uploads("m", None, 10)
     assert kept.inferred is not None
     assert kept.scores is not None
     np.testing.assert_array_equal(kept.values, VALUES)
-    [ann] = await GalleryStore(store).load("m", "basis")
+    [ann] = await GalleryStore(database).load("m", "basis")
     assert (ann.person, ann.images, ann.mark, ann.vector.tolist()) == ("ann", 3, b"\xff", [0, 1, 2, 3, 4, 5])
-    await store.close()
+    await database.close()
     assert facts(path) == was
     (tmp_path / "new").mkdir()
-    new = Store(tmp_path / "new")
+    new = SQLite(tmp_path / "new" / "provider.sqlite")
     await new.open()
     await new.close()
     assert facts(tmp_path / "new" / "provider.sqlite") == was
@@ -122,3 +129,75 @@ async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -
     await database.open()
     await database.close()
     assert facts(path) != was
+
+
+class Counted(Store):
+    """Counts its transactions, and begins none before it may."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        super().__init__(database)
+        self.transactions = 0
+        self.may = asyncio.Event()
+        self.may.set()
+        do = database.do
+
+        async def counted(work: Callable[[Connection], Any]) -> Any:
+            self.transactions += 1
+            await self.may.wait()
+            return await do(work)
+
+        database.do = counted  # type: ignore[method-assign]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def store(
+    request: pytest.FixtureRequest, databases: Databases, tmp_path: Path
+) -> AsyncIterator[Counted]:
+    database: StateDatabase = SQLite(tmp_path / "provider.sqlite")
+    if request.param == "postgresql":
+        database = PostgreSQL(databases.empty("postgresql"), "m")
+    await database.open()
+    yield Counted(database)
+    await database.close()
+
+
+def upload(name: str, value: float) -> StoredUpload:
+    return StoredUpload(name, "m", "a", "logits", np.full((1, 2), value, np.float32), np.zeros(1, np.int64))
+
+
+async def test_uploads_that_come_together_are_stored_together_and_the_first_of_each_id_stays(
+    store: Counted,
+) -> None:
+    await store.take_in(upload("0", 9))
+    sent = [upload(str(number % 50), 10 * number + 1) for number in range(150)]
+    store.transactions = 0
+    answers = await asyncio.gather(*map(store.take_in, sent))
+    assert [new for _, new in answers] == [1 <= number < 50 for number in range(150)]
+    assert [float(kept.values[0, 0]) for kept, _ in answers[50:100]] == [9, *range(11, 501, 10)]
+    assert store.transactions <= 101 + 4  # a hundred and one were there, and are read one by one
+    stored = await store.uploads("m", None, 200)
+    assert [each.upload for each in stored] == [str(number) for number in range(50)]
+
+
+async def test_uploads_are_stored_though_the_one_that_stores_them_is_cancelled(store: Counted) -> None:
+    store.may.clear()
+    tasks = [asyncio.create_task(store.take_in(upload(str(number), number))) for number in range(9)]
+    for number in (0, 1):  # the first stores itself, the second all others
+        async with asyncio.timeout(20):
+            while store.transactions <= number:  # noqa: ASYNC110 - the store counts
+                await asyncio.sleep(0)
+        tasks[number].cancel()
+    store.may.set()
+    kept = await asyncio.gather(*tasks[2:])
+    assert [float(each.values[0, 1]) for each, _ in kept] == list(range(2, 9))
+    assert {str(number) for number in range(2, 9)} <= {
+        each.upload for each in await store.uploads("m", None, 9)
+    }
+
+
+async def test_uploads_that_cannot_be_stored_are_refused_each(store: Counted) -> None:
+    await store.database.do(lambda c: c.execute(DropTable(uploads)))
+    answers = await asyncio.gather(
+        *(store.take_in(upload(str(number), 1)) for number in range(5)), return_exceptions=True
+    )
+    assert all(isinstance(each, DBAPIError) for each in answers)

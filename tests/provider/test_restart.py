@@ -21,6 +21,7 @@ import pytest
 from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
 from leakrange.providers.decoders.net import NetDecoder
+from leakrange.services.provider.database import SQLite
 from leakrange.services.provider.decoding import DecodingProcess
 from leakrange.services.provider.main import create_provider
 from leakrange.services.provider.store import Store, StoredUpload
@@ -94,8 +95,8 @@ async def test_uploads_of_any_shape_are_kept_and_an_earlier_version_s_are_found(
     connection.commit()
     connection.close()
     for _ in range(2):  # a file that is up to date stays as it is
-        store = Store(tmp_path)
-        await store.open()
+        store = Store(SQLite(tmp_path / "provider.sqlite"))
+        await store.database.open()
         for shape in ((2, 3), (2, 4, 4, 1), (1, 5, 2)):
             values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
             decisions = np.zeros(len(values), np.int64)
@@ -106,7 +107,7 @@ async def test_uploads_of_any_shape_are_kept_and_an_earlier_version_s_are_found(
         old = await store.upload("m", "old")
         assert old is not None
         np.testing.assert_array_equal(old.values, earlier)
-        await store.close()
+        await store.database.close()
 
 
 def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(
@@ -153,10 +154,10 @@ async def test_nothing_is_decoded_before_the_operator_reads_it(
         for key in ("read", "unread"):
             upload(client, "m", OUTPUTS, key).raise_for_status()
         assert intake(client, "m", "read")["inferred"] is not None
-    store = Store(tmp_path)
-    await store.open()
+    store = Store(SQLite(tmp_path / "provider.sqlite"))
+    await store.database.open()
     kept = {each.upload: each.inferred is not None for each in await store.uploads("m", None, 9)}
-    await store.close()
+    await store.database.close()
     assert kept == {"read": True, "unread": False}
 
 
@@ -182,12 +183,12 @@ def test_an_artifact_that_vanished_does_not_stop_a_restart(
 async def test_what_was_not_decoded_when_the_provider_died_is_decoded_when_it_is_read(
     models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
 ) -> None:
-    store = Store(tmp_path)
-    await store.open()
+    store = Store(SQLite(tmp_path / "provider.sqlite"))
+    await store.database.open()
     await store.take_in(
         StoredUpload("u", "m", digests["threshold"], "logits", OUTPUTS, np.array([1, 0, 2], np.int64))
     )
-    await store.close()
+    await store.database.close()
     decoder = artifact.load(models_dir / digests["threshold"]).decoder
     assert decoder is not None
     with (

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.allocator import ALLOCATOR
-from leakrange.services.provider.generation import COUNT, Generation
+from leakrange.services.provider.generation import COUNT, FileGeneration
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
 from tests.patience import patience
 from tests.provider.conftest import KEY, OPERATOR, Provider
@@ -127,48 +127,53 @@ def test_what_one_worker_is_told_the_next_request_finds_at_all(
         assert {line.partition('worker="')[2][0] for line in asked} == {"0", "1"}
 
 
+async def nothing() -> None:
+    """There is no memory to bring up to date."""
+
+
 async def test_a_change_that_died_is_ended_by_the_next_who_looks(tmp_path: Path) -> None:
-    mine, other = Generation(tmp_path), Generation(tmp_path)
-    mine.open()
-    other.open()
+    mine, other = FileGeneration(tmp_path), FileGeneration(tmp_path)
+    for each_one in (mine, other):
+        await each_one.open(nothing)
     before = mine.now
     async with other.changing():
-        with other.writing():
+        async with other.writing():
             assert mine.now == before + 1
             looking = asyncio.create_task(mine.settled())
             await asyncio.sleep(0)
             assert not looking.done()
         assert await looking == before + 2
     async with other.changing():
-        with pytest.raises(OSError, match="disk"), other.writing():
-            raise OSError("the disk is full")
+        with pytest.raises(OSError, match="disk"):
+            async with other.writing():
+                raise OSError("the disk is full")
         assert mine.now == before + 4
         (tmp_path / "generation").write_bytes(COUNT.pack(mine.now + 1))  # a process wrote this, and died
     assert mine.now % 2 == 1
     async with asyncio.timeout(5):
         assert await mine.settled() == before + 6
-    mine.close()
-    other.close()
+    await mine.close()
+    await other.close()
 
 
 async def test_only_one_changes_at_a_time(tmp_path: Path) -> None:
-    several = [Generation(tmp_path) for _ in range(3)]
+    several = [FileGeneration(tmp_path) for _ in range(3)]
     inside = 0
 
-    async def change(generation: Generation) -> None:
+    async def change(generation: FileGeneration) -> None:
         nonlocal inside
         async with generation.changing():
             inside += 1
             await asyncio.sleep(0.005)
             assert inside == 1
-            with generation.writing():
+            async with generation.writing():
                 pass
             inside -= 1
 
     for generation in several:
-        generation.open()
+        await generation.open(nothing)
     before = several[0].now
     await asyncio.gather(*(change(generation) for generation in several for _ in range(4)))
     assert {generation.now for generation in several} == {before + 24}
     for generation in several:
-        generation.close()
+        await generation.close()

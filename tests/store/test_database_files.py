@@ -25,9 +25,7 @@ async def controllers(path: Path) -> None:
     try:
         await asyncio.to_thread(upgrade, f"sqlite:///{path}")
         async with database.write() as session:
-            await RunStore(session).create(
-                "a run", scenario_yaml="x" * 300_000, scenario={}, plan={}, environment={}
-            )
+            await RunStore(session).create("a run", scenario_yaml="x" * 300_000, scenario={})
             await session.execute(text("select * from runs"))
     finally:
         await database.close()

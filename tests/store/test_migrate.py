@@ -9,17 +9,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import JSON, Connection, column, inspect, select, table, text
 
 from leakrange.metrics import Estimate
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import create_engine
-from leakrange.store.migrate import configuration, head, locate, upgrade
+from leakrange.store.migrate import admit_providers, configuration, head, locate, main, upgrade
 from leakrange.store.tables import AuditRow, Base, PlanRow, TrialRow
+from tests.databases import Databases
 
 
 async def _inspected(url: str, ask: Any) -> Any:
@@ -66,6 +69,29 @@ async def test_downgrade_removes_everything(empty_url: str) -> None:
         await connection.run_sync(lambda sync: command.downgrade(configuration(sync), "base"))
     await engine.dispose()
     assert await _inspected(empty_url, lambda c: inspect(c).get_table_names()) == ["alembic_version"]
+
+
+@pytest.mark.parametrize("back", [1, 2], ids=["newest", "before"])
+async def test_a_controller_of_the_version_before_can_still_write(empty_url: str, back: int) -> None:
+    """The two newest migrations only add: every column is as it was, and a row without the new ones is
+    taken. So the database is migrated while the controller before goes on."""
+    newest = [each.revision for each in ScriptDirectory.from_config(configuration()).walk_revisions()]
+
+    def columns(connection: Connection) -> dict[tuple[str, str], tuple[str, bool]]:
+        tables = inspect(connection)
+        return {
+            (table, each["name"]): (str(each["type"]), each["nullable"] or each["default"] is not None)
+            for table in tables.get_table_names()
+            for each in tables.get_columns(table)
+        }
+
+    await asyncio.to_thread(upgrade, empty_url, newest[back])
+    before = await _inspected(empty_url, columns)
+    await asyncio.to_thread(upgrade, empty_url, newest[back - 1])
+    after = await _inspected(empty_url, columns)
+    assert {name: after.get(name) for name in before} == before
+    known = {table for table, _ in before}
+    assert [name for name in after.keys() - before.keys() if name[0] in known and not after[name][1]] == []
 
 
 def test_command_line_from_another_folder_with_named_migrations(tmp_path: Path) -> None:
@@ -164,8 +190,15 @@ async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) 
     await asyncio.to_thread(upgrade, empty_url)
     async with engine.connect() as connection:
         rows = (await connection.execute(select(TrialRow.result).order_by(TrialRow.id))).scalars().all()
-        planned = (await connection.execute(select(PlanRow.plan))).scalar_one()
+        short = TrialRow.state, TrialRow.provider, TrialRow.attack, TrialRow.planned
+        kept = (await connection.execute(select(*short).order_by(TrialRow.id))).all()
+        assert (await connection.execute(select(PlanRow.plan))).scalar_one() == {}
     await engine.dispose()
+    assert [tuple(each) for each in kept] == [
+        ("done", "p", "inside", wheres["inside"]),
+        ("done", "p", "lira", wheres["lira"]),
+        ("queued", "p", "people", wheres["waiting"]),
+    ]
     inside, lira, waiting = stored = [TrialResult.model_validate(row) for row in rows]
     assert [each.kind for each in stored] == ["attribute", "membership", "people"]
     assert {name: each.value for name, each in inside.metrics.items()} == {
@@ -175,7 +208,6 @@ async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) 
     assert lira.metrics["auc"] == Estimate(value=0.5, low=0.25, high=0.75)
     assert {name: lira.value(name) for name in figures} == figures
     assert (waiting.state, waiting.metrics, waiting.views) == ("queued", {}, {})
-    assert [TrialResult.model_validate(trial["result"]) for trial in planned["trials"]] == stored
 
 
 async def test_a_plan_goes_into_a_table_of_its_own_and_back(empty_url: str) -> None:
@@ -221,3 +253,37 @@ async def test_audits_of_models_keep_their_name_and_conclusion_in_a_list(empty_u
         rows = (await connection.execute(select(AuditRow.kind, AuditRow.subject, AuditRow.conclusion))).all()
     await engine.dispose()
     assert set(map(tuple, rows)) == {("model", "risk", "suspicious"), ("model", "lost", None)}
+
+
+def test_each_provider_gets_a_user_who_reaches_its_own_schema_and_nothing_else(
+    databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = databases.empty("postgresql")
+    admit_providers(url, {"honest": "before"})
+    monkeypatch.setenv("LEAKRANGE_PROVIDER_PASSWORDS", json.dumps({"honest": "%s'\\:x", "nosy": "b"}))
+    main(["--url", url])
+    with psycopg.connect(url.replace("postgres:@", "provider_honest:x@"), autocommit=True) as honest:
+        honest.execute('create table "provider_honest".uploads (given bytea)')
+        with psycopg.connect(url.replace("postgres:@", "provider_nosy:x@"), autocommit=True) as nosy:
+            for statement in (
+                "select * from runs",
+                "select * from alembic_version",
+                "select * from provider_honest.uploads",
+                "create table public.mine (x int)",
+                "create schema mine",
+                "create role mine",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    nosy.execute(statement)
+            nosy.execute("create table provider_nosy.uploads (given bytea)")
+
+
+@pytest.mark.parametrize("given", ["honest", '["a"]', '{"honest": ""}', '{"a\\"b": "x"}', '{"honest": 3}'])
+def test_passwords_that_cannot_be_read_are_refused_without_being_quoted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    monkeypatch.setenv("LEAKRANGE_PROVIDER_PASSWORDS", given)
+    with pytest.raises(SystemExit):
+        main(["--url", "sqlite:///never"])
+    [*_, told] = capsys.readouterr().err.splitlines()
+    assert told.endswith('LEAKRANGE_PROVIDER_PASSWORDS must be JSON such as {"honest": "a password"}')

@@ -22,9 +22,8 @@ from leakrange.wire.errors import InvalidInput, NotFound
 
 async def create(database: Database, name: str = "demo") -> str:
     async with database.write() as session:
-        run = await RunStore(session).create(
-            name, scenario_yaml="name: demo\n", scenario={"z": 1, "a": 2}, plan={"trials": []}
-        )
+        run = await RunStore(session).create(name, scenario_yaml="name: demo\n", scenario={"z": 1, "a": 2})
+        await RunStore(session).put_plan(run.id, {"form": 2})
         return run.id
 
 
@@ -44,7 +43,7 @@ async def test_a_run_is_kept_as_it_was_given(database: Database) -> None:
         assert list(run.scenario) == ["z", "a"]  # in its author's order
         assert run.created.tzinfo is not None
         assert before <= run.created <= datetime.now(UTC)
-        assert await RunStore(session).plan(run_id) == {"trials": []}
+        assert await RunStore(session).plan(run_id) == {"form": 2}
         with pytest.raises(NotFound):
             await RunStore(session).get("no such run")
         with pytest.raises(NotFound):
@@ -143,9 +142,12 @@ async def test_figures_that_are_no_numbers_are_stored_as_null(database: Database
     run_id = await create(database)
     async with database.write() as session:
         await Trials(session).add(run_id, [("t", {})])
-        await Trials(session).put(run_id, "t", {"auc": float("nan"), "nag": float("inf"), "ok": 0.5})
+        figures = {"state": "done", "auc": float("nan"), "nag": float("inf"), "ok": 0.5}
+        await Trials(session).put(run_id, {"t": (figures, 0.5)})
     async with database.read() as session:
-        assert await Trials(session).of_run(run_id) == [{"auc": None, "nag": None, "ok": 0.5}]
+        assert await Trials(session).of_run(run_id) == [
+            {"state": "done", "auc": None, "nag": None, "ok": 0.5}
+        ]
 
 
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:

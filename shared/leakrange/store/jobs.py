@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy import ColumnElement, CursorResult, Update, func, select, update
 
 from leakrange.store.rows import Rows
 from leakrange.store.tables import JobRow, JobState, now
@@ -32,6 +32,18 @@ class Jobs(Rows):
         if states is not None:
             query = query.where(JobRow.state.in_(states))
         return (await self.session.scalars(query.execution_options(populate_existing=True))).all()
+
+    async def identities(self, run_id: str, *wanted: ColumnElement[bool]) -> set[str]:
+        """The identities of the jobs of a run that are ``wanted``."""
+        query = select(JobRow.identity).where(JobRow.run_id == run_id, *wanted)
+        return set(await self.session.scalars(query))
+
+    async def paid(self, run_id: str) -> dict[str, int]:
+        """The samples that the finished jobs of a run brought in, by the API key that paid for them."""
+        key, samples = JobRow.result["key"].as_string(), JobRow.result["samples"].as_integer()
+        query = select(key, func.sum(samples)).where(JobRow.run_id == run_id, JobRow.state == "done")
+        rows = await self.session.execute(query.where(key.is_not(None)).group_by(key))
+        return {str(name): int(brought) for name, brought in rows}
 
     async def tally(self, runs: Sequence[str]) -> dict[str, dict[str, dict[JobState, int]]]:
         """Count the jobs by run, kind and state."""

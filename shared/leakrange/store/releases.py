@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from leakrange.data.spans import Crafted
 from leakrange.jobs.steps.craft import CRAFT
-from leakrange.store.files import FolderStore, get_array, get_arrays, joined, put_arrays
+from leakrange.store.files import ObjectStore, get_array, get_arrays, joined, put_arrays
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import DamagedFile, NotFound
 
 __all__ = ["StoredReleases", "crafted_in"]
 
 
-def crafted_in(store: FolderStore) -> Crafted:
+def crafted_in(store: ObjectStore) -> Crafted:
     """What reads the samples that were crafted by a job of the fleet from its ``store``."""
     return lambda identity: get_array(store, CRAFT.file(identity))
 
@@ -30,7 +30,7 @@ class StoredReleases:
     """Releases of a ``store``; see `leakrange.attacks.kinds.kind.ReleaseStore`. Shared arrays are made again
     for a fit of other ``versions``."""
 
-    def __init__(self, store: FolderStore, versions: Mapping[str, int] | None = None) -> None:
+    def __init__(self, store: ObjectStore, versions: Mapping[str, int] | None = None) -> None:
         self._store, self._versions = store, dict(versions or {})
 
     def __call__(self, chunks: list[list[str]], /) -> NDArray[np.float32]:
@@ -52,7 +52,7 @@ class StoredReleases:
         try:
             return get_arrays(self._store, file)
         except (NotFound, DamagedFile):
-            with _alone(self._store.path(file).with_name(f".{name}.lock")):
+            with _alone(self._store.lock(name)):
                 try:
                     return get_arrays(self._store, file)
                 except (NotFound, DamagedFile):

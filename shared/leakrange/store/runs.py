@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from sqlalchemy import SQLColumnExpression, func, or_, select
+from sqlalchemy import SQLColumnExpression, delete, func, or_, select
 from sqlalchemy.orm import defer
 
 from leakrange.store.rows import DatedRows
@@ -44,8 +44,6 @@ class RunStore(DatedRows[RunRow]):
         *,
         scenario_yaml: str,
         scenario: dict[str, Any],
-        plan: dict[str, Any] | None = None,
-        environment: dict[str, Any] | None = None,
         origin: str | None = None,
     ) -> RunRow:
         """Add a queued run; ``origin`` is the run that its scenario was taken from."""
@@ -56,15 +54,24 @@ class RunStore(DatedRows[RunRow]):
             scenario_yaml=scenario_yaml,
             scenario=scenario,
             created=created,
-            environment=environment or {},
             origin=origin,
         )
         self.session.add(run)
         await self.session.flush()
-        if plan is not None:
-            self.session.add(PlanRow(run_id=run.id, plan=plan))
-            await self.session.flush()
         return run
+
+    async def put_plan(
+        self, run_id: str, plan: dict[str, Any], environment: dict[str, Any] | None = None
+    ) -> None:
+        """Store the plan of a run, and the ``environment`` in which it was made, behind the last of its
+        trials. Raises `NotFound`."""
+        (await self.get(run_id)).environment = environment or {}
+        self.session.add(PlanRow(run_id=run_id, plan=plan))
+        await self.session.flush()
+
+    async def remove(self, run_id: str) -> None:
+        """Remove a run with everything that belongs to it."""
+        await self.session.execute(delete(RunRow).where(RunRow.id == run_id))
 
     async def plan(self, run_id: str) -> dict[str, Any] | None:
         """The plan that was stored with the run; raises `NotFound`."""

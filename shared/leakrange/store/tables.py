@@ -26,6 +26,7 @@ from leakrange.jobs.audits import AuditState
 from leakrange.wire.runs import State
 
 __all__ = [
+    "ActRow",
     "AuditKind",
     "AuditRow",
     "Base",
@@ -94,6 +95,27 @@ class Base(DeclarativeBase):
     type_annotation_map = {dict[str, Any]: JSON, list[int]: JSON, datetime: Instant}
 
 
+class ActRow(Base):
+    """One act of the operator (`leakrange.wire.acts.Act`, whose id is ``act``). ``digest`` covers it and all
+    before it."""
+
+    __tablename__ = "acts"
+    __table_args__ = (UniqueConstraint("act"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    act: Mapped[str] = mapped_column(String(64))
+    at: Mapped[datetime]
+    party: Mapped[str] = mapped_column(String(16))
+    by: Mapped[str] = mapped_column(String(64))
+    address: Mapped[str] = mapped_column(String(64))
+    method: Mapped[str] = mapped_column(String(16))
+    path: Mapped[str] = mapped_column(Text)
+    status: Mapped[int] = mapped_column(Integer)
+    change: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    made: Mapped[str | None] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(64))
+
+
 class RunRow(Base):
     """One execution of a scenario. ``events`` counts its events; the row is locked while one is
     numbered."""
@@ -134,8 +156,9 @@ class OfRun(Base):
 
 
 class PlanRow(Base):
-    """The expanded matrix of a run, kept so that a later version of the code goes on with what was begun. It
-    is not in the run's row: that is written with every event, and SQLite then writes the whole row."""
+    """The plan of a run without its trials, kept so that a later version of the code goes on with what was
+    begun. A run whose trials are not all planned has none. It is not in the run's row: that is written with
+    every event, and SQLite then writes the whole row."""
 
     __tablename__ = "plans"
 
@@ -167,13 +190,28 @@ class JobRow(OfRun):
 
 
 class TrialRow(OfRun):
-    """One cell of a run's matrix: ``result`` is a `leakrange.scenario.results.TrialResult`."""
+    """One cell of a run's matrix: ``result`` is a `leakrange.scenario.results.TrialResult`, ``planned`` what
+    else its `leakrange.scenario.plan.PlannedTrial` has. ``leakage`` is the value of the main metric of its
+    kind. ``cell`` says what else than the seed tells it from others with its provider, defence and attack.
+    Lists and sums read the short columns alone."""
 
     __tablename__ = "trials"
-    __table_args__ = (UniqueConstraint("run_id", "trial"),)
+    __table_args__ = (
+        UniqueConstraint("run_id", "trial"),
+        Index(None, "run_id", "state"),
+        Index(None, "run_id", "id"),  # else a page of them would be found by sorting all
+        Index("ix_trials_cells", "run_id", "provider", "defence", "attack", "cell", "state", "leakage"),
+    )
 
     trial: Mapped[str] = mapped_column(String(256))
     result: Mapped[dict[str, Any]]
+    planned: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)
+    state: Mapped[str] = mapped_column(String(16), default="queued", server_default="queued")
+    provider: Mapped[str] = mapped_column(String(256), default="", server_default="")
+    defence: Mapped[str] = mapped_column(String(256), default="", server_default="")
+    attack: Mapped[str] = mapped_column(String(256), default="", server_default="")
+    cell: Mapped[str] = mapped_column(String(256), default="", server_default="")
+    leakage: Mapped[float | None] = mapped_column(Float)
 
 
 class TruthRow(OfRun):

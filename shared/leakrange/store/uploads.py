@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.metrics import softmax
-from leakrange.store.files import FolderStore, get_array, get_arrays, joined, put_array, put_arrays, whole
+from leakrange.store.files import ObjectStore, get_array, get_arrays, joined, put_array, put_arrays, whole
 from leakrange.wire.digests import digest
 from leakrange.wire.releases import ReleaseKind
 
@@ -24,7 +24,7 @@ def reconstructed_as(identity: str) -> str:
     return digest(["reconstructed", identity])
 
 
-def session_stored(releases: FolderStore, identity: str) -> bool:
+def session_stored(releases: ObjectStore, identity: str) -> bool:
     """Return whether all files of a session are stored and readable."""
     if not all(whole(releases, f"{identity}.{kind}") for kind in ("npy", "npz")):
         return False
@@ -33,7 +33,7 @@ def session_stored(releases: FolderStore, identity: str) -> bool:
 
 
 def put_session(
-    releases: FolderStore,
+    releases: ObjectStore,
     identity: str,
     values: NDArray[np.floating],
     decisions: Sequence[Any] | NDArray[np.int64],
@@ -60,7 +60,7 @@ def read_uploads(
     truths: Sequence[Mapping[str, Sequence[int]]],
     release: ReleaseKind,
     heads: Sequence[int],
-    releases: FolderStore,
+    releases: ObjectStore,
 ) -> Uploaded:
     """Read the stream whose uploads were stored under these ``identities``, in order, with the ``truths``
     about their users. ``release`` is what their values are, after all defences. ``heads`` are the numbers of
