@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leakrange.providers import artifact_files
-from leakrange.store.files import FolderStore
+from leakrange.store.folders import whole_folder
+from leakrange.store.places import store_at
 
 
-def find_whole(root: Path, digest: str) -> Path | None:
+def find_whole(place: Path | str, digest: str) -> Path | None:
     """The artifact folder of a recipe digest, or None. A damaged one is set aside."""
-    return artifact_files.find_whole(root, digest, FolderStore(root).damaged)
+    return whole_folder(store_at(place), digest, set_aside=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leakrange.services.attacker.settings import FleetSettings
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.keys import api_key
+from leakrange.wire.keys import api_key, first_key
 
 
 def derived_key(account: str, settings: FleetSettings) -> str:
@@ -14,4 +14,4 @@ def derived_key(account: str, settings: FleetSettings) -> str:
             "a worker that talks to the proxy has no secret to make its API keys of",
             hint="set its LEAKRANGE_FLEET_SECRET to the controller's",
         )
-    return api_key(settings.fleet_secret.get_secret_value(), account)
+    return api_key(first_key(settings.fleet_secret.get_secret_value()), account)

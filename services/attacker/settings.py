@@ -9,7 +9,8 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from leakrange.service.broker import BrokerUrl
-from leakrange.service.settings import RandomSecret
+from leakrange.service.settings import OptionalSecret, RandomSecret
+from leakrange.store.places import Place
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -28,8 +29,8 @@ class FleetSettings(BaseSettings):
     fleet_secret: RandomSecret | None = None
     """The controller's secret. A worker with the queue ``probe`` or ``audit`` derives its API keys from it
     and the key's name."""
-    models_dir: Path = Path("models")
-    releases_dir: Path = Path("releases")
+    models_dir: Place = Path("models")
+    releases_dir: Place = Path("releases")
     lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = 5.0
     """How long a job stays with a worker that has fallen silent; the same for all workers of a fleet."""
     request_timeout: Seconds = 60.0
@@ -52,6 +53,6 @@ class FleetSettings(BaseSettings):
     """The port at which the worker serves its metrics, at ``/metrics``; None: none."""
     host: str = "127.0.0.1"
     """The address of that port."""
-    metrics_key: RandomSecret | None = None
+    metrics_key: OptionalSecret = None
     """The key that readers of the metrics must show, if there is one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

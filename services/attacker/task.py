@@ -12,7 +12,8 @@ from leakrange.jobs.step import Step
 from leakrange.registry import Registry
 from leakrange.services.attacker.reports import Reporter
 from leakrange.services.attacker.settings import FleetSettings
-from leakrange.store.files import FolderStore, whole
+from leakrange.store.files import ObjectStore, whole
+from leakrange.store.places import store_at
 
 
 class Cancelled(Exception):
@@ -30,9 +31,9 @@ class JobContext:
         self._interrupt: Callable[[], None] | None = None
 
     @property
-    def releases(self) -> FolderStore:
+    def releases(self) -> ObjectStore:
         """The store of releases and inferences."""
-        return FolderStore(self.settings.releases_dir)
+        return store_at(self.settings.releases_dir)
 
     def cancel(self) -> None:
         """Interrupt the job, if it can be; called from another thread."""
@@ -95,7 +96,7 @@ def fleet_task(step: Step, *, seconds: float, stored: Stored | None = None) -> C
     when its file among the releases is whole."""
 
     def released(settings: FleetSettings, identity: str) -> bool:
-        return whole(FolderStore(settings.releases_dir), step.file(identity))
+        return whole(store_at(settings.releases_dir), step.file(identity))
 
     def register(run: Run) -> FleetTask:
         return tasks.register(step.name, module=run.__module__)(

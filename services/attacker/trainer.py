@@ -30,9 +30,12 @@ from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
 from leakrange.service.parent import die_with
 from leakrange.services.attacker.artifacts import find_whole
+from leakrange.services.attacker.gpu import shared_gpu
 from leakrange.services.attacker.memory import LESS_TO_TRAIN, out_of_memory
 from leakrange.services.attacker.settings import FleetSettings
-from leakrange.store.files import FolderStore, put_array
+from leakrange.store.files import put_array, whole
+from leakrange.store.folders import publish
+from leakrange.store.places import store_at
 from leakrange.store.releases import crafted_in
 from leakrange.wire.errors import LeakrangeError
 
@@ -123,15 +126,15 @@ def _load(asked: dict[str, Any]) -> None:
 def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     import torch
 
-    from leakrange.defences.trainables import train_stored
+    from leakrange.defences.trainables import train_stack, train_stored
 
     job = JOB.validate_python(asked)
     torch.set_num_threads(settings.train_threads)
     if isinstance(job, CraftJob):
         _craft(job, settings, say)
         return
-    recipe = job.recipe
-    if isinstance(job, ShowJob) and (folder := find_whole(settings.models_dir, recipe.digest())) is not None:
+    recipe, find = job.recipe, partial(find_whole, settings.models_dir)
+    if isinstance(job, ShowJob) and (folder := find(recipe.digest())) is not None:
         _show(job, folder, settings)
         say({"done": {"reused": True}})
         return
@@ -146,8 +149,17 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
                 message += f", {figure} {100 * entry[figure]:.1f} %"
         say({**entry, "message": message})
 
-    find = partial(find_whole, settings.models_dir)
-    trained, folder = train_stored(recipe, settings.models_dir, find, device=device, progress=progress)
+    models = store_at(settings.models_dir)
+    recipes = job.recipes if isinstance(job, TrainJob) else [recipe]
+    with shared_gpu(recipe, len(recipes), device):
+        if len(recipes) > 1:
+            folders = train_stack(recipes, models.local, find, device=device, progress=progress)
+            for folder in folders or ():
+                publish(models, folder)
+            say({"done": {"apart": folders is None, "device": device}})
+            return
+        trained, folder = train_stored(recipe, models.local, find, device=device, progress=progress)
+    publish(models, folder)
     if isinstance(job, ShowJob):
         _show(job, folder, settings)
     say(
@@ -170,17 +182,19 @@ def _craft(job: CraftJob, settings: FleetSettings, say: Say) -> None:
         say({"progress": rounds / most, "message": f"round {rounds} of at most {most}"})
 
     samples = crafted_against(job, partial(find_whole, settings.models_dir), progress)
-    put_array(FolderStore(settings.releases_dir), CRAFT.file(job.identity()), samples)
+    put_array(store_at(settings.releases_dir), CRAFT.file(job.identity()), samples)
     say({"done": {}})
 
 
 def _show(job: ShowJob, folder: Path, settings: FleetSettings) -> None:
-    """Store the releases that the job wants of the model in ``folder``."""
+    """Store the releases that the job wants of the model in ``folder``, but for those that are stored."""
     from leakrange.defences.trainables import shown_releases
 
-    store = FolderStore(settings.releases_dir)
-    released = shown_releases(folder, job.release, job.span, crafted=crafted_in(store))
-    put_array(store, SHOW.file(job.identity()), released)
+    store = store_at(settings.releases_dir)
+    for each in job.apart():
+        file = SHOW.file(each.identity())
+        if not whole(store, file):
+            put_array(store, file, shown_releases(folder, each.release, each.span, crafted=crafted_in(store)))
 
 
 def _how(status: int) -> str:

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy.random import default_rng
 
 from leakrange.data import load
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, Subset, TrainingRecipe
+from leakrange.jobs.samples import Span
+from leakrange.jobs.steps.show import SHOW, ShowJob
 from leakrange.jobs.steps.train import TrainJob
 from leakrange.providers.artifact_files import read_files
+from leakrange.store.files import get_array
 from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch
 from tests.patience import until
 
@@ -83,6 +87,50 @@ def test_a_defence_is_trained_as_a_model_is_and_devices_can_run_it(fleet: Fleet,
     shown = planned.bound(lambda _: told.main).obfuscate(faces.values[:9], faces.spec, default_rng(0))
     substitutes = faces.values[faces.where("train")[told.record["substitutes"]]]
     assert all((one == substitutes).all(axis=(1, 2, 3)).any() for one in shown)
+
+
+def test_small_models_are_trained_by_one_job_and_shown_for_several_spans_by_one(
+    fleet: Fleet, worker: Worker
+) -> None:
+    """Each model has a folder of its own, and each span a file; and a net with convolutions is left alone."""
+    from leakrange.providers.artifact import load as load_artifact
+    from leakrange.providers.inference import outputs
+
+    data = DataSpec(name="synthtable", subset=Subset(pool=160))
+    recipes = [
+        train_job(
+            data=data.model_copy(update={"subset": Subset(pool=160, seed=number)}),
+            parameters={"target": "group"},
+            net=NetSpec(name="mlp"),
+            schedule=Schedule(epochs=2, batch=16, select="last"),
+            seed=number,
+        ).recipe
+        for number in range(3)
+    ]
+    job = TrainJob(recipe=recipes[0], with_others=tuple(recipes[1:]))
+    done = fleet.end_of(fleet.send(job))
+    assert (done.state, done.data["apart"]) == ("done", False), done
+    for recipe in recipes:
+        artifact = load_artifact(fleet.models.path(recipe.digest()))
+        assert artifact.record["recipe"] == recipe.model_dump(mode="json")
+    assert [report.data["epoch"] for report in fleet.reports(job.identity()) if "loss" in report.data] == [
+        1,
+        2,
+    ]
+    pictures = [train_job(seed=seed).recipe for seed in range(2)]
+    apart = fleet.end_of(fleet.send(TrainJob(recipe=pictures[0], with_others=(pictures[1],))))
+    assert (apart.state, apart.data["apart"]) == ("done", True), apart
+    assert not fleet.models.exists(pictures[0].digest())
+
+    spans = [Span(data=data, split="pool", start=start, stop=start + 20) for start in (40, 0)]
+    show = ShowJob(recipe=recipes[1], release="logits", span=spans[0], further=(spans[1],))
+    assert fleet.end_of(fleet.send(show)).state == "done"
+    samples = load(data)
+    classifier = load_artifact(fleet.models.path(recipes[1].digest())).classifier
+    for single, span in zip(show.apart(), spans, strict=True):
+        asked = samples.values[samples.where("pool")[span.start : span.stop]]
+        stored = get_array(fleet.releases, SHOW.file(single.identity()))
+        np.testing.assert_allclose(stored, outputs(classifier, asked, "logits"), atol=1e-5)
 
 
 def test_a_model_that_was_planned_with_other_versions_is_not_trained(fleet: Fleet, worker: Worker) -> None:

@@ -13,7 +13,7 @@ from leakrange.jobs.verdict import Verdict
 from leakrange.services.attacker.keys import derived_key
 from leakrange.services.attacker.settings import FleetSettings
 from leakrange.services.attacker.task import JobContext, fleet_task
-from leakrange.store.files import FolderStore
+from leakrange.store.places import store_at
 from leakrange.wire.errors import Conflict, DamagedFile
 from leakrange.wire.transport import AiohttpTransport
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
-    store, name = FolderStore(settings.releases_dir), AUDIT.file(identity)
+    store, name = store_at(settings.releases_dir), AUDIT.file(identity)
     if not store.exists(name):
         return False
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -115,7 +116,7 @@ class DefenceChain:
         """The part that the proxy runs."""
         return self.outputs if self.outputs_at == "proxy" else NO_CHAIN
 
-    @property
+    @cached_property
     def on_device(self) -> DefenceChain:
         """The part that the device runs."""
         return replace(self, outputs=self.outputs if self.outputs_at == "device" else NO_CHAIN)
@@ -130,7 +131,7 @@ class DefenceChain:
             outputs=Chain((*self.outputs.stages, *other.outputs.stages)),
         )
 
-    @property
+    @cached_property
     def deterministic(self) -> bool:
         """Whether the same sample gives the same release every time."""
         links = (*self.inputs, *self.model, *self.representation, *self.outputs.stages)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as f
 
-__all__ = ["Dropout"]
+__all__ = ["Dropout", "factors"]
 
 LEVELS = 2**16
 
@@ -41,7 +41,7 @@ class Dropout(nn.Module):
 class _Masked(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
-        mask = _factors(x, p)
+        mask = factors(x, p)
         ctx.save_for_backward(mask)
         return x * mask
 
@@ -51,10 +51,10 @@ class _Masked(torch.autograd.Function):
         return gradients[0] * mask, None
 
 
-def _factors(x: Tensor, p: float) -> Tensor:
+def factors(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
     """Independent factors, 0 with probability p and 1/(1 − p) otherwise, of the type and memory layout of
-    ``x``."""
-    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    ``x``, which is on the CPU; ``generator`` draws them (None: torch's own)."""
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=generator)
     levels = draws.view(torch.int16)[: x.numel()]
     lowest, scale = round(p * LEVELS) - LEVELS // 2, 1.0 / (1.0 - p)
     if x.dtype == torch.bfloat16:

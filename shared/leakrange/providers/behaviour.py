@@ -95,6 +95,9 @@ class Behaviour(ABC):
     samples_apart: ClassVar[bool] = False
     """Whether it learns from the gradient of each sample by itself: of a net that takes samples apart, and of
     batches that each take every sample with the same probability."""
+    stacks: ClassVar[bool] = False
+    """Whether a step is one down the gradient of `loss`, so that many models can be trained as one: see
+    `leakrange.providers.stacked`."""
     trains: ClassVar[bool] = True
     """Whether its model is trained in the range; else it stands with somebody else, and only answers."""
     shadowed: ClassVar[bool] = False
@@ -218,6 +221,10 @@ class Behaviour(ABC):
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Learn from one batch: scaled samples as the net takes them, labels (B,). Sets train and eval mode
         itself. Gives the loss."""
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        """The loss of logits (B, Y) and labels (B,), or (B, A), of a behaviour that ``stacks``."""
+        raise NotImplementedError
 
     @abstractmethod
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:

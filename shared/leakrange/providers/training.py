@@ -155,6 +155,11 @@ class Training:
         for optimiser in self.trainee.optimisers():
             optimiser.lr = optimiser.initial * self.recipe.schedule.share(len(self.history))
         loss = self.trainer.epoch(after=after)
+        return self.judged(loss, began)
+
+    def judged(self, loss: float, began: float) -> dict[str, float]:
+        """Judge the model after an epoch of that mean ``loss``, which ``began`` then, and keep the epoch if
+        the rule says so; gives its entry of the history."""
         validation = self.parts["validation"]
         logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
         judgement = self.trainee.judge(logits, validation)
@@ -188,8 +193,9 @@ class Training:
     def _state(self) -> _BestModel:
         return _BestModel(copy.deepcopy(self.trainee.classifier.state_dict()), self.trainee.decoder())
 
-    def result(self) -> TrainedModel:
-        """The epoch that was kept, with its figures; afterwards nothing can be trained further."""
+    def result(self, share: int = 1) -> TrainedModel:
+        """The epoch that was kept, with its figures; afterwards nothing can be trained further. Where so many
+        models shared the time, each has its ``share`` of the seconds."""
         best = self.selection.state
         classifier = self.trainee.classifier
         classifier.load_state_dict(best.weights)
@@ -215,7 +221,7 @@ class Training:
             chosen_epoch=self.selection.epoch,
             target_classes=self._class_names(),
             default_release=release,
-            seconds=time.perf_counter() - self.started,
+            seconds=(time.perf_counter() - self.started) / share,
             ledger=self.trainee.ledger,
             members=tuple(np.flatnonzero(self.samples.members()).tolist()) if pooled else None,
         )

@@ -51,20 +51,25 @@ class Honest(Behaviour):
     releases: ClassVar[tuple[Release, ...]] = RELEASES
     Parameters: ClassVar[type[BehaviourParameters]] = HonestParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
+    stacks: ClassVar[bool] = True
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
         """Minimise the cross-entropy on the target, and β^x times the outputs' entropy; the sensitive labels
         are not used."""
+        self.classifier.train()
+        return self.descend(self.loss(self.forward(samples), target))
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        """See `Behaviour.loss`."""
         from leakrange.nets.heads import soft
         from leakrange.providers.losses import entropy
 
-        self.classifier.train()
-        logits, heads = self.forward(samples), self.classifier.heads
+        heads = self.classifier.heads
         loss = self.task.loss(logits, target)
         weight = self.parameters.beta.x
         if weight:
             loss = loss + weight * entropy(soft(logits, heads)).mean() / len(heads)
-        return self.descend(loss)
+        return loss
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """The score is honesty alone."""
