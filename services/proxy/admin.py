@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from leakrange.defences.output import Chain
-from leakrange.service.app import check_operator
+from leakrange.service.acts import admit_operator
 from leakrange.services.proxy.admin_limits import router as limits
-from leakrange.services.proxy.admin_parts import KeyTable, Live, PolicyTable, TargetTable
+from leakrange.services.proxy.admin_parts import ActTable, KeyTable, Live, PolicyTable, TargetTable
 from leakrange.services.proxy.admin_shadows import router as shadows
 from leakrange.services.proxy.openapi import KEY
 from leakrange.services.proxy.snapshot import Base, Binding
 from leakrange.services.proxy.targets import TargetFailed
 from leakrange.targets.dialogue import Refused, probe_of
 from leakrange.targets.target import RemoteTarget, target_of
+from leakrange.wire.acts import ProxyActs
 from leakrange.wire.administration import (
     Account,
     Accounts,
@@ -25,6 +26,7 @@ from leakrange.wire.administration import (
     Endpoint,
     KeyChange,
     KeyRequest,
+    KeyRotation,
     NewKey,
     Policies,
     Policy,
@@ -37,12 +39,7 @@ from leakrange.wire.administration import (
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
 
-
-def _operator(request: Request) -> None:
-    check_operator(request.headers.get("authorization"), request.app.state.settings.operator_key)
-
-
-router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator), KEY])
+router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(admit_operator), KEY])
 router.include_router(limits)
 router.include_router(shadows)
 
@@ -178,6 +175,24 @@ async def get_key(id: Name, store: KeyTable) -> Account:
 async def change_key(id: Name, body: KeyChange, store: KeyTable) -> Account:
     """Change a key's name, budget, models, endpoints or limits, or revoke it."""
     return await store.change(id, body)
+
+
+@router.post("/keys/{id}/rotation")
+async def rotate_key(id: Name, body: KeyRotation, store: KeyTable, response: Response) -> NewKey:
+    """Give an account another key, shown this once. The one before is valid a while longer; budget, ledger
+    and permissions stay."""
+    account, key = await store.rotate(id, body.overlap)
+    response.headers["Cache-Control"] = "no-store"
+    return NewKey(**account.model_dump(), key=key)
+
+
+@router.get("/acts")
+async def list_acts(
+    store: ActTable, since: Annotated[float, Query(ge=0, allow_inf_nan=False)] = 0.0
+) -> ProxyActs:
+    """What the operator did at the proxies from that time on (seconds since 1970), oldest first. The
+    controller reads it for its log."""
+    return ProxyActs(acts=await store.since(since))
 
 
 def _route(model: str, base: Base) -> Route:

@@ -7,13 +7,19 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from leakrange.services.proxy.accounts import AccountStore
+from leakrange.services.proxy.acts import ActStore
 from leakrange.services.proxy.configuration import Configuration
 from leakrange.services.proxy.limit_store import LimitStore
 from leakrange.services.proxy.policies import PolicyStore
 from leakrange.services.proxy.shadows import Shadows
 from leakrange.services.proxy.targets import Targets
 
-__all__ = ["KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable", "TargetTable"]
+__all__ = ["ActTable", "KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable", "TargetTable"]
+
+
+def _acts(request: Request) -> ActStore:
+    store: ActStore = request.app.state.acts
+    return store
 
 
 def _configuration(request: Request) -> Configuration:
@@ -46,6 +52,7 @@ def _targets(request: Request) -> Targets:
     return targets
 
 
+ActTable = Annotated[ActStore, Depends(_acts)]
 Live = Annotated[Configuration, Depends(_configuration)]
 PolicyTable = Annotated[PolicyStore, Depends(_policies)]
 KeyTable = Annotated[AccountStore, Depends(_accounts)]

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from leakrange.services.proxy.admin_parts import Live, PolicyTable, ShadowTable
-from leakrange.services.proxy.configuration import SHADOWS
 from leakrange.services.proxy.shadows import ShadowPolicy
 from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.administration import BindingBody, Endpoint, ShadowFigures, ShadowList
@@ -31,7 +30,7 @@ async def list_shadows(live: Live, shadows: ShadowTable) -> ShadowList:
 async def put_shadow(body: BindingBody, store: PolicyTable) -> BindingBody:
     """Bind a policy as a shadow of the one that holds: it is computed and counted, and never sent. It is for
     a key, a model, one endpoint of a model, or (none of them) for all. Each policy has figures of its own."""
-    await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy, SHADOWS)
+    await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy, shadow=True)
     return body
 
 
@@ -43,7 +42,7 @@ async def delete_shadow(
     endpoint: Annotated[Endpoint | None, Query()] = None,
 ) -> None:
     """Delete the shadow of exactly these. Its figures continue where the same policy is bound there again."""
-    await store.delete_binding(Binding(key, model, endpoint), SHADOWS)
+    await store.delete_binding(Binding(key, model, endpoint), shadow=True)
 
 
 def _figures(shadow: ShadowPolicy, figures: dict[str, float]) -> ShadowFigures:

@@ -55,17 +55,20 @@ class Budgeting:
 
     async def admit(self, fingerprint: str, model: str, endpoint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has nothing left, before its large body is read."""
-        key = await self._configuration.key(fingerprint)
-        if key.leased and self._ledger.leases.holds(key.id):
-            return
-        try:
-            await self._ledger.admit(fingerprint, idempotency_key)
-        except BudgetExhausted as error:
-            policy = ""
-            with contextlib.suppress(Forbidden):
-                policy = self._configuration.snapshot.bound(key.id, model, endpoint).name
-            self._metrics.count("refused", policy, error.extra["asked"])
-            raise
+        while True:
+            snapshot, key = self._configuration.snapshot, await self._configuration.key(fingerprint)
+            if key.leased and self._ledger.leases.holds(key.id):
+                return
+            try:
+                return await self._ledger.admit(key.id, snapshot.version, idempotency_key)
+            except StaleConfiguration:
+                await self._configuration.refresh()
+            except BudgetExhausted as error:
+                policy = ""
+                with contextlib.suppress(Forbidden):
+                    policy = snapshot.bound(key.id, model, endpoint).name
+                self._metrics.count("refused", policy, error.extra["asked"])
+                raise
 
     async def charge(self, request: DataRequest, content: Query | UploadBody) -> Admitted | Replay:
         """Charge for a request, under the configuration that decides route and policy. The configuration is

@@ -15,20 +15,12 @@ from redis.exceptions import WatchError
 
 from leakrange.defences.output import Chain
 from leakrange.services.proxy.limits import read_limit
-from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.pipe import Pipe
+from leakrange.services.proxy.redis_client import redis_errors
 from leakrange.services.proxy.snapshot import Base, Binding, KeyRecord, Snapshot
 from leakrange.targets.target import RemoteTarget
 from leakrange.wire.errors import Unauthenticated
 
-VERSION = PREFIX + "version"
-POLICIES = PREFIX + "policies"
-BINDINGS = PREFIX + "bindings"
-SHADOWS = PREFIX + "shadows"
-ROUTES = PREFIX + "routes"
-LIMITS = PREFIX + "limits"
-KEYS = PREFIX + "keys"
-AUTH = PREFIX + "auth:"
-KEY = PREFIX + "key:"
 T = TypeVar("T")
 MOST_KEYS = 10_000
 """Most keys whose records are cached; beyond, the cache starts anew."""
@@ -37,8 +29,8 @@ MOST_KEYS = 10_000
 class Configuration:
     """Reader of the admin API's writes, whichever proxy process they went through."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, redis: Redis, pipe: Pipe) -> None:
+        self._redis, self.pipe, self.names = redis, pipe, pipe.names
         self._keys: dict[str, KeyRecord] = {}
         self._lock = asyncio.Lock()
         self.snapshot = Snapshot()
@@ -46,7 +38,7 @@ class Configuration:
     async def refresh(self) -> Snapshot:
         """The current configuration, read anew only if its version has changed."""
         with redis_errors():
-            version = _version(await self._redis.get(VERSION))
+            version = _version(await self.pipe.call("GET", self.names.version))
             if version != self.snapshot.version:
                 async with self._lock:  # one reads, and the others wait for its result
                     if version != self.snapshot.version:
@@ -55,8 +47,9 @@ class Configuration:
 
     async def _read(self) -> None:
         async with self._redis.pipeline(transaction=True) as pipeline:
-            pipeline.get(VERSION)
-            for stored in (POLICIES, BINDINGS, ROUTES, LIMITS, SHADOWS):
+            names = self.names
+            pipeline.get(names.version)
+            for stored in (names.policies, names.bindings, names.routes, names.limits, names.shadows):
                 pipeline.hgetall(stored)
             version, policies, bindings, routes, limits, shadows = await pipeline.execute()
         self.snapshot = Snapshot(
@@ -79,15 +72,18 @@ class Configuration:
             return cached
         snapshot = self.snapshot
         with redis_errors():
-            stored_id = await self._redis.get(AUTH + fingerprint)
+            stored_id = await self.pipe.call("GET", self.names.auth(fingerprint))
+            ends = await self.pipe.call("PTTL", self.names.auth(fingerprint)) != -1
             if stored_id is None:
                 raise Unauthenticated("unknown API key")
             id_ = text(stored_id)
-            stored = await self._redis.hmget(KEY + id_, "models", "endpoints", "limits", "counting")
+            fields = "models", "endpoints", "limits", "counting"
+            stored = await self.pipe.call("HMGET", self.names.record(id_), *fields)
         models, endpoints = _names(stored[0]), _names(stored[1])
         limits = tuple(orjson.loads(stored[2])) if stored[2] else ()
         record = KeyRecord(id_, models, endpoints, limits, leased=stored[3] == b"leased")
-        if self.snapshot is snapshot:  # else it may be older than the configuration that was read meanwhile
+        # Another configuration, read meanwhile, may be newer. A key that was replaced ends without one.
+        if self.snapshot is snapshot and not ends:
             if len(self._keys) >= MOST_KEYS:
                 self._keys.clear()
             self._keys[fingerprint] = record
@@ -104,16 +100,25 @@ class Configuration:
                 while True:
                     await pipeline.watch(*watched)
                     result = await write(pipeline)
-                    if not pipeline.command_stack:
-                        return result
-                    # A token, not a count: were Redis to lose its data, a count would come to the same number
-                    # again, and a cache of what was lost would pass for the present.
-                    pipeline.set(VERSION, secrets.token_hex(8))
                     try:
-                        await pipeline.execute()
-                        return result
+                        if pipeline.command_stack:
+                            pipeline.set(self.names.version, secrets.token_hex(8))
+                            await pipeline.execute()
+                        break
                     except WatchError:
                         continue
+            if self.pipe.replicas:  # who has this has all that was changed before it
+                await self.pipe.call("SET", self.names.changed, 1, confirm=True)
+        return result
+
+    async def renew(self) -> None:
+        """Give the configuration a new version, so that whoever has read it reads it again.
+
+        It is a token, not a count: were Redis to lose its data, a count would come to the same number again,
+        and a cache of what was lost would pass for the present.
+        """
+        version = self.names.version
+        await self.pipe.call("SET", version, secrets.token_hex(8), confirm=True)
 
 
 def text(stored: bytes | str) -> str:
@@ -141,7 +146,7 @@ def queue(pipeline: Pipeline) -> None:
 
 
 def field(binding: Binding) -> str:
-    """The field of the hash `BINDINGS` that holds the policy of ``binding``."""
+    """The field of the hash of bindings that holds the policy of ``binding``."""
     return orjson.dumps(list(binding)).decode()
 
 

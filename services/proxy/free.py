@@ -35,7 +35,7 @@ class Free:
     def __init__(self, configuration: Configuration, upstream: Upstream, settings: ProxySettings) -> None:
         self._configuration, self._upstream = configuration, upstream
         self._controller = settings.controller_url.rstrip("/")
-        self._operator = f"Bearer {settings.operator_key.get_secret_value()}"
+        self._operator = f"Bearer {settings.shown_key}"
 
     async def models(self, request: Request) -> CompleteAnswer:
         """The cards of the models that the key may use and whose providers answer now."""

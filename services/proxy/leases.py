@@ -14,11 +14,11 @@ from typing import Any
 
 import structlog
 
-from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.redis_client import redis_errors
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.wire.errors import BudgetExhausted, Unavailable
 
-LEASE = Script("lease")
+LEASE = Script("lease", confirmed=True)
 SETTLE_EVERY = 0.2
 """Seconds between settlements; a lease that was not used for so long is given back."""
 VALID_SECONDS = 1.0
@@ -154,7 +154,11 @@ class Leases:
         the number of samples that might become free elsewhere. Needs the lease's lock. Raises `Unavailable`.
         """
         if lease.unanswered is not None:
-            outcome, _ = await self._deliver(lease)
+            try:
+                outcome, _ = await self._deliver(lease)
+            except BaseException:  # whoever waited may have gone, too
+                lease.free += back  # to be given back with the next message
+                raise
             if outcome in ("gone", "unknown"):
                 return outcome, 0
         lease.number += 1
@@ -167,11 +171,13 @@ class Leases:
         assert lease.unanswered is not None
         sent, version = time.monotonic(), lease.unanswered[0]
         with redis_errors():
-            reply, *rest = await self._scripts.run(
-                LEASE, PREFIX, lease.key_id, self._process, *lease.unanswered, self._hold
+            current, (reply, *rest) = await self._scripts.on_account(
+                LEASE, lease.key_id, version, self._process, *lease.unanswered[1:], self._hold
             )
         lease.unanswered = None
         outcome = reply.decode()
+        if not current and outcome not in ("gone", "unknown"):
+            outcome = "stale"
         if outcome in ("gone", "unknown"):
             return outcome, 0
         lent, limit, elsewhere, unspent = rest

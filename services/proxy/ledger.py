@@ -19,21 +19,20 @@ import orjson
 from leakrange.services.proxy.leases import Lease, Leases, StaleLease
 from leakrange.services.proxy.limits.base import NO_BOUNDS, Bounds
 from leakrange.services.proxy.pipe import Pipe
-from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.redis_client import redis_errors
 from leakrange.services.proxy.retries import Retries
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
+from leakrange.services.proxy.spread import SpreadLimits, Taken
 from leakrange.wire.errors import (
     BudgetExhausted,
     Conflict,
     InFlight,
     InvalidInput,
-    Unauthenticated,
     Unavailable,
 )
 
-ADMIT, CHARGE, RESERVE, SETTLE, REFUND, ACCOUNT = (
-    Script(name) for name in ("admit", "charge", "reserve", "settle", "refund", "account")
-)
+ADMIT, REFUND, ACCOUNT = (Script(name) for name in ("admit", "refund", "account"))
+CHARGE, RESERVE, SETTLE = (Script(name, confirmed=True) for name in ("charge", "reserve", "settle"))
 
 
 NO_NUMBERS: Mapping[str, int] = MappingProxyType({})
@@ -89,6 +88,8 @@ class Charge(NamedTuple):
     """Numbers that limits return for the request, by the limits' names."""
     lease: Lease | None = None
     """Lease that the samples were taken from."""
+    taken: tuple[Taken, ...] = ()
+    """What was charged under limits that lie elsewhere than the account."""
 
 
 class Replay(NamedTuple):
@@ -110,6 +111,7 @@ class BudgetLedger:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
         self._scripts = ScriptRunner(pipe)
+        self._spread = SpreadLimits(self._scripts)
         self._retries = Retries(hold)
         self.leases = Leases(self._scripts, self._process, lease)
 
@@ -118,16 +120,19 @@ class BudgetLedger:
         await self._retries.close()
         await self.leases.close()
 
-    async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
+    async def admit(self, key_id: str, version: str, idempotency_key: str | None) -> None:
         """Refuse a key without samples before the size of its request is known, unless it repeats a request;
         ``idempotency_key`` is that of `Idempotency`. Nothing is reserved.
 
-        Raises `Unauthenticated` or `BudgetExhausted`.
+        Raises `StaleConfiguration` or `BudgetExhausted`.
         """
+        repeats = idempotency_key or ""
         with redis_errors():
-            outcome, *rest = await self._scripts.run(ADMIT, PREFIX, fingerprint, idempotency_key or "")
-        if outcome == b"unknown":
-            raise Unauthenticated("unknown API key")
+            current, (outcome, *rest) = await self._scripts.on_account(
+                ADMIT, key_id, version, repeats, idempotency=repeats
+            )
+        if not current:
+            raise StaleConfiguration
         if outcome == b"exhausted":
             raise _exhausted(rest, asked=1)
 
@@ -138,15 +143,19 @@ class BudgetLedger:
         nothing was charged.
         """
         name = self._name()
+        here, elsewhere = self._spread.divide(bounds)
         with redis_errors():
-            outcome, *rest = await self._scripts.run(
-                CHARGE, PREFIX, key_id, version, samples, name, *bounds.arguments
+            current, (outcome, *rest) = await self._scripts.on_account(
+                CHARGE, key_id, version, samples, name, *here.arguments
             )
-        if outcome == b"stale":
+        if not current and outcome != b"charged":
             raise StaleConfiguration
         if outcome == b"exhausted":
             raise _exhausted(rest, asked=samples)
-        return Charge(key_id, samples, _balance(rest), name, None, bounds, _numbers(bounds, rest))
+        charge = Charge(key_id, samples, _balance(rest), name, None, here, _numbers(here, rest))
+        if not current or elsewhere.names:
+            charge = await self._completed(charge, current, elsewhere)
+        return charge
 
     async def charge_leased(self, key_id: str, version: str, samples: int) -> Charge:
         """Spend ``samples`` of this process's lease of the key, which takes more where it has too few. Raises
@@ -171,26 +180,26 @@ class BudgetLedger:
         `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
         """
         name = self._name()
+        here, elsewhere = self._spread.divide(bounds)
         try:
             with redis_errors():
-                outcome, *rest = await self._scripts.run(
+                current, (outcome, *rest) = await self._scripts.on_account(
                     RESERVE,
-                    PREFIX,
                     key_id,
                     version,
                     samples,
                     name,
                     self._hold,
-                    idempotency.key,
-                    idempotency.request,
-                    *bounds.arguments,
+                    *idempotency,
+                    *here.arguments,
+                    idempotency=idempotency.key,
                 )
         except Unavailable:
-            self._undo_later(Charge(key_id, samples, NOT_KNOWN, name, idempotency, bounds))
+            self._undo_later(Charge(key_id, samples, NOT_KNOWN, name, idempotency, here))
             raise
+        if not current and outcome != b"reserved":
+            raise StaleConfiguration
         match outcome:
-            case b"stale":
-                raise StaleConfiguration
             case b"mismatch":
                 raise InvalidInput(
                     "this Idempotency-Key belongs to another request",
@@ -211,7 +220,35 @@ class BudgetLedger:
             case b"replay":
                 status, headers, body = rest[3:]
                 return Replay(KeptAnswer(int(status), orjson.loads(headers), body), _balance(rest))
-        return Charge(key_id, samples, _balance(rest), name, idempotency, bounds, _numbers(bounds, rest))
+        charge = Charge(key_id, samples, _balance(rest), name, idempotency, here, _numbers(here, rest))
+        if not current or elsewhere.names:
+            charge = await self._completed(charge, current, elsewhere)
+        return charge
+
+    async def _completed(self, charge: Charge, current: bool, elsewhere: Bounds) -> Charge:
+        """The charge with the limits that lie ``elsewhere`` than its account; it is undone where one of them
+        refuses, or where the configuration is not ``current``. Where it cannot be known what was done, what
+        may have been charged stays so."""
+        if not current:
+            await self.refund(charge, counted="")
+            raise StaleConfiguration
+        try:
+            with redis_errors():
+                taken, refusal = await self._spread.take(
+                    (charge.key_id, charge.samples, charge.name), elsewhere
+                )
+        except Unavailable:
+            self._undo_later(charge)
+            raise
+        if refusal is not None:
+            await self.refund(charge, counted="refused")
+            raise _exhausted(refusal, asked=charge.samples)
+        limit, remaining = charge.balance
+        for each in taken:
+            if each.limit is not None and (limit is None or each.remaining < remaining):
+                limit, remaining = each.limit, each.remaining
+        numbers = {each.name: each.number for each in taken if each.number is not None}
+        return charge._replace(balance=Balance(limit, remaining), numbers=numbers, taken=tuple(taken))
 
     async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
         """Spend the reserved samples after the provider answered, and keep the answer for repeats. A charge
@@ -228,14 +265,10 @@ class BudgetLedger:
             record = "done", answer.status, orjson.dumps(dict(answer.headers)), answer.body
         try:
             with redis_errors():
-                outcome, *_ = await self._scripts.run(
+                outcome, *_ = await self._on_account(
                     SETTLE,
-                    PREFIX,
-                    charge.key_id,
-                    charge.samples,
-                    charge.name,
-                    idempotency.key,
-                    idempotency.request,
+                    charge,
+                    *idempotency,
                     self._keep,
                     *record,
                     *charge.bounds.arguments,
@@ -250,12 +283,13 @@ class BudgetLedger:
                 retry_after=1.0,
             )
 
-    async def refund(self, charge: Charge) -> None:
-        """Free the samples, and the idempotency key, after the provider did not answer."""
+    async def refund(self, charge: Charge, counted: str = "refunded") -> None:
+        """Free the samples, and the idempotency key, after the provider did not answer. The account counts
+        it under that name."""
         if charge.lease is not None and charge.lease.give(charge.samples):
             return
         try:
-            await self._undo(charge)
+            await self._undo(charge, counted)
         except Unavailable:
             self._undo_later(charge)
             raise
@@ -266,20 +300,23 @@ class BudgetLedger:
         if charge.idempotency is not None:
             self._retries.add(partial(self._undo, charge))
 
-    async def _undo(self, charge: Charge) -> None:
+    async def _undo(self, charge: Charge, counted: str = "refunded") -> None:
         idempotency_key = charge.idempotency.key if charge.idempotency else ""
         spent = int(charge.idempotency is None)
         with redis_errors():
-            await self._scripts.run(
-                REFUND,
-                PREFIX,
-                charge.key_id,
-                charge.samples,
-                charge.name,
-                idempotency_key,
-                spent,
-                *charge.bounds.arguments,
+            _, undone = await self._on_account(
+                REFUND, charge, idempotency_key, spent, counted, *charge.bounds.arguments
             )
+            if undone and charge.taken:
+                await self._spread.give((charge.key_id, charge.samples, charge.name), charge.taken)
+
+    async def _on_account(self, script: Script, charge: Charge, *arguments: Any) -> Any:
+        """The result of a script that goes on with a charge, whatever the configuration is by now."""
+        names, id_ = self._scripts.names, charge.key_id
+        keys = names.of_account(id_, charge.idempotency.key if charge.idempotency else "")
+        return await self._scripts.run(
+            script, keys, names.tagged(id_), charge.samples, charge.name, *arguments
+        )
 
     def _name(self) -> str:
         return f"{self._process}-{next(self._count)}"
@@ -287,7 +324,8 @@ class BudgetLedger:
     async def account(self, key_id: str) -> dict[str, str]:
         """The stored fields of a key with its current counts; empty where there is no such key."""
         with redis_errors():
-            flat = await self._scripts.run(ACCOUNT, PREFIX, key_id)
+            names = self._scripts.names
+            flat = await self._scripts.run(ACCOUNT, names.of_account(key_id), names.tagged(key_id))
         texts = [item.decode() for item in flat]
         return dict(zip(texts[::2], texts[1::2], strict=True))
 

@@ -10,10 +10,12 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
+from leakrange.service.acts import Noted
 from leakrange.service.app import create_app
 from leakrange.service.bodies import SMALL_BODY
 from leakrange.service.open_inference import documented_inference
 from leakrange.services.proxy.accounts import AccountStore
+from leakrange.services.proxy.acts import SHOWN, ActStore
 from leakrange.services.proxy.admin import router
 from leakrange.services.proxy.budgeting import Budgeting
 from leakrange.services.proxy.configuration import Configuration
@@ -42,15 +44,15 @@ def proxy(settings: ProxySettings) -> DataPath:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     upstream = Upstream(metrics, settings)
-    redis = connect(settings.redis_url, settings.redis_timeout)
-    pipe = Pipe(settings.redis_url, settings.redis_timeout)
+    pipe = Pipe(settings.redis_url, settings.redis_timeout, settings.redis_replicas)
+    redis = connect(pipe, settings.redis_timeout)
     targets = Targets(pipe, metrics, settings)
     ledger = _ledger(pipe, settings)
-    configuration = Configuration(redis)
-    # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
-    secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
+    configuration = Configuration(redis, pipe)
+    # All proxies of a range share this secret, so they draw the same sticky noise, restarted or not.
+    secret = derived_secret(settings.derivation_secret, "proxy noise")
     free = Free(configuration, upstream, settings)
-    shadows = Shadows(redis, registry)
+    shadows = Shadows(redis, pipe.names, registry)
     forward = Forward(upstream, targets, secret, settings.max_samples, shadows)
     budgeting = Budgeting(configuration, ledger, metrics, forward, secret)
 
@@ -73,7 +75,9 @@ def proxy(settings: ProxySettings) -> DataPath:
         metrics_key=settings.metrics_key,
         description=DESCRIPTION,
     )
-    app.state.settings = settings
+    acts = ActStore(redis, configuration)
+    app.add_middleware(Noted, party="proxy", note=acts.note, shown=SHOWN)
+    app.state.settings, app.state.acts = settings, acts
     app.state.configuration = configuration
     app.state.policies = PolicyStore(configuration)
     app.state.accounts = AccountStore(redis, configuration, ledger)

@@ -1,159 +1,109 @@
-"""One connection to Redis that sends all calls one behind the other, without waiting for earlier answers.
-
-redis-py lends a connection to each call, with a timeout around every step. On the data path that costs more
-than Redis does: here a call is a few bytes written with those of other calls, and one wake-up.
-"""
+"""All calls to the ledger: one connection to each server of it that is needed."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections import deque
-from typing import Any, cast
+from collections import defaultdict
+from typing import Any
 
-import hiredis
-from redis.asyncio.connection import SSLConnection, parse_url
-from redis.exceptions import ConnectionError, NoScriptError, ResponseError, TimeoutError
+from redis.exceptions import AskError, ConnectionError, MovedError, ReadOnlyError, RedisError, TryAgainError
+
+from leakrange.services.proxy.line import Address, Line, open_line
+from leakrange.services.proxy.names import LedgerNames
+from leakrange.services.proxy.servers import read_servers
 
 __all__ = ["Pipe"]
 
+PAUSE = 0.02
+"""Seconds before a command is sent again that a server refused to begin."""
+
 
 class Pipe:
-    """Calls to the server at ``url`` (``redis://``, ``rediss://``, ``unix://``); connects when first needed.
+    """Calls to the ledger at ``url`` (`leakrange.services.proxy.servers`); connects when first needed.
 
-    After ``timeout`` seconds without an answer, or when the connection is lost, all waiting calls fail. No
-    call is ever sent twice: it may have been carried out.
+    What is to be confirmed counts as done once so many ``replicas`` have it. After ``timeout`` seconds
+    without an answer, or when a connection is lost, all calls fail that wait on it. No call is ever sent
+    twice, since it may have been carried out, except where a server says that it did not begin: it is not, or
+    not any more, the master of the key.
     """
 
-    def __init__(self, url: str, timeout: float) -> None:
-        self._options: dict[str, Any] = dict(parse_url(url))
-        self._timeout = timeout
-        self._line: _Line | None = None
-        self._connecting = asyncio.Lock()
+    def __init__(self, url: str, timeout: float, replicas: int = 0) -> None:
+        self.servers, self._timeout, self.replicas = read_servers(url), timeout, replicas
+        self.names = LedgerNames(self.servers.clustered)
+        self._lines: dict[Address | None, Line] = {}
+        self._connecting: defaultdict[Address, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def call(self, *words: str | bytes | int | float) -> Any:
-        """Redis' answer to a command.
+    async def call(self, *words: str | bytes | int | float, confirm: bool = False) -> Any:
+        """Redis' answer to a command about its first argument, or to a script about keys of one slot.
 
-        Raises `RedisError` or `OSError`: an error of Redis, or of the connection.
+        Raises `RedisError` or `OSError`: an error of Redis, or of the connection; `NotConfirmed` where it was
+        carried out and is to ``confirm``, and too few replicas have it.
         """
-        line = self._line
-        if line is None or line.closed:
-            line = await self._connected()
-        return await line.call(words)
+        slot = self.servers.slot(words)
+        until = 0.0
+        while True:
+            line = self._lines.get(self.servers.masters.get(slot))
+            if line is None or line.closed:
+                line = await self._connected(slot)
+            try:
+                if confirm and self.replicas:
+                    return (await asyncio.gather(line.call(words), line.confirmed(self.replicas)))[0]
+                return await line.call(words)
+            except (AskError, TryAgainError, ReadOnlyError) as error:
+                now = asyncio.get_running_loop().time()
+                until = until or now + self._timeout
+                if now > until:
+                    raise
+                if isinstance(error, AskError) and not isinstance(error, MovedError):
+                    try:
+                        return await self._asking(Address(*error.node_addr), words, confirm)
+                    except TryAgainError:
+                        pass
+                await self._refused(slot, line, error)
+
+    async def _asking(self, address: Address, words: tuple[Any, ...], confirm: bool) -> Any:
+        """Call the server to which the key is just being moved."""
+        line = await self._open(address)
+        calls: list[asyncio.Future[Any]] = [line.call(("ASKING",)), line.call(words)]
+        if confirm and self.replicas:
+            calls.append(line.confirmed(self.replicas))
+        return (await asyncio.gather(*calls))[1]
+
+    async def _refused(self, slot: int, line: Line, error: RedisError) -> None:
+        """Find out who is to be asked instead of ``line``."""
+        if isinstance(error, MovedError):
+            host, port = error.node_addr
+            self.servers.masters[slot] = Address(host or self.servers.masters[slot].host, port)
+            return
+        if isinstance(error, ReadOnlyError):  # it was the master
+            line.close(ConnectionError("the server is a replica now"))
+            if (address := self.servers.masters.get(slot)) is not None:
+                self.servers.doubt(address)
+        await asyncio.sleep(PAUSE)
+
+    async def load(self, script: str) -> None:
+        """Have every server that is in use know a script."""
+        lines = [line for line in self._lines.values() if not line.closed]
+        await asyncio.gather(
+            *(line.call(("SCRIPT", "LOAD", script)) for line in lines), return_exceptions=True
+        )
 
     async def close(self) -> None:
-        """Close the connection."""
-        if self._line is not None:
-            self._line.close(ConnectionError("the proxy is stopping"))
+        """Close the connections."""
+        for line in self._lines.values():
+            line.close(ConnectionError("the proxy is stopping"))
 
-    async def _connected(self) -> _Line:
-        async with self._connecting:
-            if self._line is None or self._line.closed:
-                self._line = await self._connect()
-            return self._line
-
-    async def _connect(self) -> _Line:
-        options, loop = self._options, asyncio.get_running_loop()
+    async def _connected(self, slot: int) -> Line:
+        address = await self.servers.master(slot, self._timeout)
         try:
-            async with asyncio.timeout(self._timeout):
-                if "path" in options:
-                    _, line = await loop.create_unix_connection(self._make, options["path"])
-                else:
-                    place = options.get("host", "localhost"), int(options.get("port", 6379))
-                    _, line = await loop.create_connection(self._make, *place, ssl=self._encryption())
-        except OSError as error:  # a timeout among them
-            raise ConnectionError(f"Redis cannot be reached: {error}") from error
-        try:
-            if (password := options.get("password")) is not None:
-                await line.call(("AUTH", *filter(None, (options.get("username"),)), password))
-            if base := int(options.get("db") or 0):
-                await line.call(("SELECT", base))
-        except BaseException:
-            line.close(ConnectionError("the connection was not set up"))
+            return await self._open(address)
+        except ConnectionError:
+            self.servers.doubt(address)
             raise
-        return line
 
-    def _make(self) -> _Line:
-        return _Line(self._timeout)
-
-    def _encryption(self) -> ssl.SSLContext | None:
-        if self._options.get("connection_class") is not SSLConnection:
-            return None
-        options = {name: value for name, value in self._options.items() if name.startswith("ssl_")}
-        context: ssl.SSLContext = SSLConnection(**options).ssl_context.get()
-        return context
-
-
-class _Line(asyncio.Protocol):
-    """One connection, and the calls that wait for their answers, in the order in which they were sent."""
-
-    def __init__(self, timeout: float) -> None:
-        self._loop, self._timeout = asyncio.get_running_loop(), timeout
-        self._reader = hiredis.Reader(replyError=_error)
-        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
-        self._transport: asyncio.Transport | None = None
-        self._watch: asyncio.TimerHandle | None = None
-
-    @property
-    def closed(self) -> bool:
-        return self._transport is None
-
-    def call(self, words: tuple[str | bytes | int | float, ...]) -> asyncio.Future[Any]:
-        """A future of the answer."""
-        answer = self._loop.create_future()
-        if self._transport is not None:
-            # uvloop gathers what is written in one turn; to do that here would take a turn more.
-            self._transport.write(hiredis.pack_command(words))  # type: ignore[arg-type]  # any number of words
-        self._waiting.append((answer, self._loop.time()))
-        if self._watch is None:
-            self._watch = self._loop.call_later(self._timeout, self._look)
-        return answer
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._reader.feed(data)
-            while (reply := self._reader.gets()) is not False:
-                answer, _ = self._waiting.popleft()
-                if answer.done():  # its caller was cancelled
-                    continue
-                if isinstance(reply, ResponseError):
-                    answer.set_exception(reply)
-                else:
-                    answer.set_result(reply)
-        except (hiredis.ProtocolError, IndexError) as error:
-            self.close(ConnectionError(f"this does not speak as Redis: {error}"))
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.close(ConnectionError(f"Redis closed the connection: {error or 'end of stream'}"))
-
-    def close(self, error: Exception) -> None:
-        """Close the connection; waiting calls fail with ``error``."""
-        if self._transport is not None:
-            self._transport.abort()
-            self._transport = None
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-        while self._waiting:
-            answer, _ = self._waiting.popleft()
-            if not answer.done():
-                answer.set_exception(error)
-
-    def _look(self) -> None:
-        """Close the line if its oldest call waits too long. One timer serves all calls: a call is over long
-        before, and should not set and cancel a timer of its own."""
-        self._watch = None
-        if not self._waiting:
-            return
-        left = self._waiting[0][1] + self._timeout - self._loop.time()
-        if left <= 0:
-            self.close(TimeoutError(f"Redis did not answer within {self._timeout:g} s"))
-        else:
-            self._watch = self._loop.call_later(left, self._look)
-
-
-def _error(message: str) -> ResponseError:
-    return NoScriptError(message) if message.startswith("NOSCRIPT") else ResponseError(message)
+    async def _open(self, address: Address) -> Line:
+        async with self._connecting[address]:
+            line = self._lines.get(address)
+            if line is None or line.closed:
+                line = self._lines[address] = await open_line(address, self.servers.options, self._timeout)
+            return line

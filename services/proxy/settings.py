@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from leakrange.service.settings import ServiceSettings, WorkerCount
+from leakrange.services.proxy.servers import read_servers
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -26,7 +27,10 @@ class ProxySettings(ServiceSettings):
     controller_url: str = "http://127.0.0.1:8700"
     """Source of the files of obfuscators."""
     redis_url: str = "redis://127.0.0.1:6379/0"
+    """Where the ledger is: see `leakrange.services.proxy.servers`."""
     redis_timeout: Seconds = 2.0
+    redis_replicas: Annotated[int, Field(ge=0, le=9)] = 0
+    """Replicas that must have a charge before its request is answered."""
     upstream_timeout: Seconds = 30.0
     """Time limit of a provider's whole answer."""
     upstream_connections: Annotated[int, Field(ge=1)] = 256
@@ -43,6 +47,12 @@ class ProxySettings(ServiceSettings):
     """Samples of one request."""
     max_answer: Annotated[int, Field(ge=1)] = 128 * 1024 * 1024
     """Bytes of a provider's answer to one request."""
+
+    @field_validator("redis_url")
+    @classmethod
+    def _readable(cls, url: str) -> str:
+        read_servers(url)
+        return url
 
     @model_validator(mode="after")
     def _reservations_outlive_requests(self) -> Self:

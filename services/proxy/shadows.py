@@ -23,11 +23,11 @@ from redis.exceptions import RedisError
 
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.services.proxy.configuration import field, text
-from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.names import LedgerNames
+from leakrange.services.proxy.redis_client import redis_errors
 from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.tensors import NPY, npy_view, numeric_array, parse_json
 
-STATE = PREFIX + "shadow:"
 MOST_WAITING = 64
 MOST_BYTES = 64 * 2**20
 """Largest size of the bodies that all waiting shadows hold together."""
@@ -57,8 +57,8 @@ class ShadowPolicy:
 
     @property
     def state(self) -> str:
-        """The Redis hash of its figures."""
-        return f"{STATE}{field(self.binding)}:{self.policy}:{self.chain.digest()[:16]}"
+        """What distinguishes its figures."""
+        return f"{field(self.binding)}:{self.policy}:{self.chain.digest()[:16]}"
 
 
 RequestFigures = Mapping[str, float]
@@ -97,8 +97,8 @@ def _values(media: str, body: bytes) -> NDArray[Any]:
 class Shadows:
     """Runs shadows one at a time, and keeps their figures."""
 
-    def __init__(self, redis: Redis, registry: CollectorRegistry) -> None:
-        self._redis = redis
+    def __init__(self, redis: Redis, names: LedgerNames, registry: CollectorRegistry) -> None:
+        self._redis, self._names = redis, names
         self._waiting: deque[tuple[ShadowPolicy, Callable[[], Awaitable[RequestFigures]], int]] = deque()
         self._held = 0
         """Bytes of the bodies of all waiting shadows, and of the running one."""
@@ -154,7 +154,7 @@ class Shadows:
                 for state, figures in counted.items():
                     for name, value in figures.items():
                         if value:
-                            pipeline.hincrbyfloat(state, name, value)
+                            pipeline.hincrbyfloat(self._names.shadow(state), name, value)
                 await pipeline.execute()
         except (RedisError, OSError):
             for state, figures in counted.items():
@@ -167,7 +167,7 @@ class Shadows:
         """The figures of a shadow over all proxies; those of other proxies as of a second ago."""
         with redis_errors():
             await self._store()
-            stored = await self._redis.hgetall(shadow.state)
+            stored = await self._redis.hgetall(self._names.shadow(shadow.state))
         values = {text(name): float(value) for name, value in stored.items()}
         return {name: values.get(name, 0.0) for name in FIGURES}
 

@@ -16,8 +16,9 @@ import structlog
 from numpy.typing import NDArray
 
 from leakrange.services.proxy.metrics import Metrics
+from leakrange.services.proxy.names import PREFIX
 from leakrange.services.proxy.pipe import Pipe
-from leakrange.services.proxy.redis_client import PREFIX, redis_errors
+from leakrange.services.proxy.redis_client import redis_errors
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.targets.credentials import Credentials
@@ -39,7 +40,7 @@ from leakrange.wire.transport import in_words
 __all__ = ["TargetCounts", "TargetFailed", "TargetSpent", "Targets"]
 
 log = structlog.get_logger("leakrange.proxy.targets")
-TAKE = Script("target")
+TAKE = Script("target", confirmed=True)
 PARTS_SECONDS = 3600
 """Seconds for which parts of an answer are kept for a request that comes again."""
 TRIES = 4
@@ -247,12 +248,12 @@ class Targets:
 
     async def _take(self, target: RemoteTarget, samples: int, pace: _Pace) -> None:
         """Wait for the turn of a request, and count its samples as sent."""
-        limits, most = target.limits, _most(target)
+        interval, most = round(1e6 * target.limits.seconds_a_request), _most(target)
         while True:
             await pace.patience()
             with redis_errors():
                 outcome, number = await self._scripts.run(
-                    TAKE, PREFIX, target.digest(), round(1e6 * limits.seconds_a_request), samples, most
+                    TAKE, (_counts(target),), target.digest(), interval, samples, most
                 )
             if outcome == b"send":
                 return

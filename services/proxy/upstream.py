@@ -19,6 +19,7 @@ from leakrange.services.proxy.metrics import Metrics
 from leakrange.services.proxy.settings import ProxySettings
 from leakrange.services.proxy.snapshot import Base
 from leakrange.targets.target import RemoteTarget
+from leakrange.wire.endpoints import UPLOADS
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
@@ -106,7 +107,9 @@ class Upstream:
         try:
             with tracing.call(method, url) as traced:
                 all_headers = {**headers, **traced} if traced else headers
-                response = await self._client.ask(method, route, path, all_headers, body)
+                response = await self._client.ask(
+                    method, route, path, all_headers, body, repeatable=_repeatable(path, headers)
+                )
         except AnswerTooLarge as error:
             raise self._failure("size", url, unusable()) from error
         except OSError as error:  # a timeout among them
@@ -205,6 +208,12 @@ class Upstream:
         self._metrics.upstream_failures.add(reason)
         log.warning("upstream failed", reason=reason, url=url, answered=answered)
         return error
+
+
+def _repeatable(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether a provider may get the request twice: an upload only if it has a key by which it is known
+    again."""
+    return path != f"/{UPLOADS}" or "Idempotency-Key" in headers
 
 
 def _template(response: Response) -> bytes | None:

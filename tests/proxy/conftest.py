@@ -20,7 +20,8 @@ OPERATOR = "0123456789abcdef-operator-of-the-tests"
 
 
 def settings(redis_url: str, **changes: Any) -> ProxySettings:
-    return ProxySettings(redis_url=redis_url, operator_key=OPERATOR, max_body=2_000_000, **changes)
+    given = {"operator_key": OPERATOR, "max_body": 2_000_000, **changes}
+    return ProxySettings(redis_url=redis_url, **given)
 
 
 def pictures(count: int, seed: int = 0) -> NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +13,15 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pytest
 import uvicorn
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from leakrange.service.app import create_app
 from leakrange.services.controller.obfuscators import router as obfuscators
+from leakrange.services.proxy import addresses
+from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
 from tests.reading import decode_pairs, decode_samples
@@ -30,11 +34,11 @@ ROW = SampleSpec(encoding="table", shape=(3,), dtype="float32", columns=("age", 
 
 
 @contextmanager
-def serve(app: Any, port: int = 0) -> Iterator[str]:
+def serve(app: Any, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
     """Run ``app`` on a free port until the block ends; gives its URL."""
     config = uvicorn.Config(
         app,
-        host="127.0.0.1",
+        host=host,
         port=port,
         log_config=None,
         access_log=False,
@@ -49,10 +53,27 @@ def serve(app: Any, port: int = 0) -> Iterator[str]:
             raise RuntimeError("the server did not start")
         thread.join(0.005)
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield f"http://{host}:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
+
+
+NAME, HOSTS = "provider-of-the-tests", ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+
+
+def resolving(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that `NAME` stands for from now on, which may be changed; at first `HOSTS`."""
+    meant, look_up = list(HOSTS), socket.getaddrinfo
+
+    def resolve(host: Any, port: Any, *given: Any, **named: Any) -> Any:
+        if host != NAME:
+            return look_up(host, port, *given, **named)
+        return [place for each in meant for place in look_up(each, port, *given, **named)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(addresses, "FRESH", 0.0)
+    return meant
 
 
 @contextmanager
@@ -111,7 +132,11 @@ class StubProvider:
         if isinstance(told, int):
             status, media, content = told, "application/problem+json", b'{"title": "on demand"}'
         else:
-            status, media, content = told or self._answer(scope["path"], headers, body)
+            try:
+                status, media, content = told or self._answer(scope["path"], headers, body)
+            except LeakrangeError as error:
+                status, media = error.status, "application/problem+json"
+                content = orjson.dumps(error.problem())
         raw = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
         raw.append((b"x-secret-debug", b"the clean logits"))
         await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -123,9 +148,11 @@ class StubProvider:
             return 200, JSON, b'{"behaviour": "curious"}'
         if len(parts) == 2:
             return 200, JSON, orjson.dumps(card(parts[1]))
-        model, endpoint = parts[1:]
+        model, endpoint = parts[1:3]
         if endpoint == "artifact":
             return 200, "application/octet-stream", b"safetensors" * 100_000
+        if endpoint == "gallery":
+            raise NotFound("the model does not verify people")
         if endpoint == "outputs":
             if media_type(headers["content-type"]) == NPY:
                 values = decode_npy(body)

@@ -11,8 +11,10 @@ import pytest
 import redis
 from redis.asyncio import Redis
 
-from leakrange.services.proxy.configuration import POLICIES, VERSION, Configuration
+from leakrange.services.proxy.configuration import Configuration
 from leakrange.services.proxy.keys import fingerprint
+from leakrange.services.proxy.names import LedgerNames
+from leakrange.services.proxy.pipe import Pipe
 from leakrange.wire.client import NativeClient
 from leakrange.wire.tensors import encode_npy
 from leakrange.wire.transport import AiohttpTransport
@@ -229,8 +231,8 @@ def test_a_bound_policy_that_is_gone_lets_nothing_pass(live: Range) -> None:
     live.policy("argmax")
     key = live.key(10)
     with redis.Redis.from_url(live.redis_url) as store:
-        assert store.hdel(POLICIES, "policy") == 1
-        store.set(VERSION, "another")
+        assert store.hdel(LedgerNames(False).policies, "policy") == 1
+        store.set(LedgerNames(False).version, "another")
     told = problem(live.post(key, "logits", BODY), 403, "forbidden")
     assert "'policy' of this request is gone" in told["detail"]
     upload = {"release": "logits", "values": [[1.0, 2.0]]}
@@ -243,19 +245,21 @@ def test_a_bound_policy_that_is_gone_lets_nothing_pass(live: Range) -> None:
 async def test_what_was_read_of_a_key_before_a_change_is_not_kept_after_it(live: Range) -> None:
     mark, changes = fingerprint(live.key(10)), [{"endpoints": ["softmax"]}]
 
-    class Overtaken(Redis):
-        async def hmget(self, *arguments: Any) -> Any:
+    class Overtaken(Pipe):
+        async def call(self, *words: Any, **options: Any) -> Any:
             """While the answer is on its way, the key is changed, and the proxy reads the new version."""
-            found = await super().hmget(*arguments)
-            if changes:
+            answer = await super().call(*words, **options)
+            if words[0] == "HMGET" and changes:
                 live.admin("PATCH", "/keys/key", changes.pop())
                 await configuration.refresh()
-            return found
+            return answer
 
-    async with Overtaken.from_url(live.redis_url) as store:
-        configuration = Configuration(store)
+    async with Redis.from_url(live.redis_url) as store:
+        pipe = Overtaken(live.redis_url, 5)
+        configuration = Configuration(store, pipe)
         assert (await configuration.key(mark)).endpoints is None
         assert (await configuration.key(mark)).endpoints == {"softmax"}
+        await pipe.close()
 
 
 def _bearer(key: str) -> dict[str, str]:

@@ -13,8 +13,8 @@ import redis
 from numpy.testing import assert_array_equal
 
 from leakrange.services.proxy.ledger import BudgetLedger, Charge, Idempotency, KeptAnswer, Replay
+from leakrange.services.proxy.names import PREFIX
 from leakrange.services.proxy.pipe import Pipe
-from leakrange.services.proxy.redis_client import PREFIX
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,10 +17,10 @@ import redis
 from redis.asyncio import Redis
 
 from leakrange.services.proxy.leases import FIRST_BLOCK, LARGEST_BLOCK, LEASE, VALID_SECONDS, Lease, Leases
+from leakrange.services.proxy.names import PREFIX
 from leakrange.services.proxy.pipe import Pipe
-from leakrange.services.proxy.redis_client import PREFIX
 from leakrange.services.proxy.script_runner import Script, ScriptRunner
-from leakrange.wire.errors import BudgetExhausted
+from leakrange.wire.errors import BudgetExhausted, Unavailable
 from leakrange.wire.tensors import NPY, encode_npy
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
 from tests.proxy.test_budget import until
@@ -210,9 +210,9 @@ async def test_a_lease_is_valid_from_when_it_was_asked_for(live: Range) -> None:
     class Noting(ScriptRunner):
         asked = 0.0
 
-        async def run(self, script: Script, *arguments: Any) -> Any:
+        async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
             self.asked = time.monotonic()
-            return await super().run(script, *arguments)
+            return await super().run(script, keys, *arguments)
 
     async with Redis.from_url(live.redis_url) as store:
         version = (await store.get(PREFIX + "version")).decode()
@@ -293,11 +293,11 @@ async def test_a_lease_is_not_forgotten_while_somebody_waits_for_it(live: Range)
     class Slow(ScriptRunner):
         given_back, goes_on = asyncio.Event(), asyncio.Event()
 
-        async def run(self, script: Script, *arguments: Any) -> Any:
-            if arguments[8] > 0:
+        async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+            if arguments[7] > 0:
                 self.given_back.set()
                 await self.goes_on.wait()
-            return await super().run(script, *arguments)
+            return await super().run(script, keys, *arguments)
 
     async with leasing(live, Slow) as (charge, scripts):
         lease = await charge(5)
@@ -316,18 +316,55 @@ async def test_samples_that_come_while_a_proxy_stops_are_given_back(live: Range)
     class Late(ScriptRunner):
         asked, ended = asyncio.Event(), asyncio.Event()
 
-        async def run(self, script: Script, *arguments: Any) -> Any:
+        async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
             if arguments[-2] > FIRST_BLOCK and not self.asked.is_set():
-                reply = asyncio.create_task(super().run(script, *arguments))
+                reply = asyncio.create_task(super().run(script, keys, *arguments))
                 self.asked.set()
                 await self.ended.wait()  # until it is cancelled
                 return await reply
-            return await super().run(script, *arguments)
+            return await super().run(script, keys, *arguments)
 
     async with leasing(live, Late) as (charge, scripts):
         await charge(100)
         await asyncio.wait_for(scripts.asked.wait(), 5)
     assert settled(live, 100)
+
+
+async def test_who_gives_up_waiting_for_redis_loses_no_samples(
+    live: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message is lost, and sent again for a request that is cancelled before Redis answers."""
+    monkeypatch.setattr("leakrange.services.proxy.leases.SETTLE_EVERY", 60.0)
+    live.key(1000, counting="leased")
+
+    class Away(ScriptRunner):
+        away, asked = False, asyncio.Event()
+
+        async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+            if self.away and not self.asked.is_set():
+                self.asked.set()
+                raise redis.ConnectionError
+            if self.away:
+                self.asked.clear()
+                await asyncio.Event().wait()
+            return await super().run(script, keys, *arguments)
+
+    async with leasing(live, Away) as (charge, scripts):
+        lease = await charge(5)
+        held = lease.free
+        assert held > 0
+        scripts.away = True
+        with pytest.raises(Unavailable):
+            await charge(100)
+        lease.valid_until = 0.0  # so that all is to be given back with the next message
+        waiting = asyncio.create_task(charge(3))
+        await asyncio.to_thread(until, lambda: not scripts.asked.is_set())
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        scripts.away = False
+        assert lease.free == held
+    assert settled(live, 5)
 
 
 def test_an_idempotency_key_is_counted_exactly(live: Range) -> None:
@@ -366,8 +403,8 @@ async def test_a_message_that_comes_twice_is_done_once(live: Range, unlimited: b
         scripts = ScriptRunner(pipe)
 
         async def say(number: int, used: int, back: int, need: int) -> list[bytes]:
-            message = (version, number, used, 1 if used else 0, 0, back, need, 0, 60_000)
-            told: list[bytes] = await scripts.run(LEASE, PREFIX, "key", "a-proxy", *message)
+            message = (number, used, 1 if used else 0, 0, back, need, 0, 60_000)
+            told: list[bytes] = await scripts.run(LEASE, (), "key", version, "a-proxy", *message)
             return told[:3]
 
         assert await say(1, 0, 0, 40) == await say(1, 0, 0, 40)

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from leakrange.defences.output import Chain
 from leakrange.services.proxy import forward
+from leakrange.services.proxy.names import LedgerNames
 from leakrange.services.proxy.shadows import MOST_BYTES, ShadowPolicy, Shadows
 from leakrange.services.proxy.snapshot import Binding
 from leakrange.wire.tensors import JSON, decode_npy, encode_npy
@@ -145,7 +146,7 @@ async def test_bodies_that_wait_for_a_shadow_are_bounded_together(empty_redis_ur
 
     async with Redis.from_url(empty_redis_url) as redis:
         shadows, shadow = (
-            Shadows(redis, CollectorRegistry()),
+            Shadows(redis, LedgerNames(False), CollectorRegistry()),
             ShadowPolicy(Binding(), "coarse", Chain.parse([])),
         )
         for _ in range(3):

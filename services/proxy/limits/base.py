@@ -65,7 +65,8 @@ class Limit(Strict):
     @classmethod
     def further(cls, counted: Sequence[str]) -> Sequence[str]:  # noqa: ARG003 - likewise
         """The parts after the colon in the names of its further Redis keys, where the fields of its hash are
-        ``counted``. These keys are deleted with the limit; the proxy may not search Redis for them."""
+        ``counted``. These keys are deleted with the limit; the proxy may not search Redis for them. In a
+        cluster the script of a request may use only those that it gives for the first of `fields`."""
         return ()
 
     def defend(self, chain: Chain, number: int, samples: int) -> Chain:  # noqa: ARG002 - likewise
@@ -87,21 +88,24 @@ limit_kinds: Registry[type[Limit]] = Registry("kind of limit", "leakrange.servic
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits of one request, as the scripts take them."""
+    """The limits of one request, as the scripts take them: ``arguments`` are all of them, ``each`` has the
+    kind, the name and the further fields of one."""
 
     names: tuple[str, ...] = ()
     arguments: tuple[str | int, ...] = (0,)
+    each: tuple[tuple[str | int, ...], ...] = ()
 
     @classmethod
     def of(cls, limits: Sequence[tuple[str, Limit]], ask: Ask) -> Bounds:
         """The bounds of those ``limits`` (name and limit) that concern the request."""
-        names, packed = [], list[str | int]()
+        each, packed = [], list[str | int]()
         for name, limit in limits:
             if limit.concerns(ask):
                 fields = (limit.kind, name, *limit.fields(ask))
                 packed += (len(fields), *fields)
-                names.append(name)
-        return cls(tuple(names), (len(names), *packed)) if names else NO_BOUNDS
+                each.append(fields)
+        names = tuple(str(fields[1]) for fields in each)
+        return cls(names, (len(each), *packed), tuple(each)) if each else NO_BOUNDS
 
 
 NO_BOUNDS = Bounds()

@@ -1,8 +1,8 @@
--- ARGV: prefix, key's id, proxy, configuration version, message's number, samples used, requests answered,
+-- ARGV: prefix, key's id, configuration version, proxy, message's number, samples used, requests answered,
 --       samples refunded, samples given back, samples needed at least, samples wanted, hold in ms
 -- Settles what a proxy used of its lease on the key's samples, and lends it more. A message that comes twice
 -- is done once. The lease's record: samples held, last message, samples that it was lent, deadline.
-local id, proxy = ARGV[2], ARGV[3]
+local id, proxy = ARGV[2], ARGV[4]
 local used, back, need, want = tonumber(ARGV[6]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 if redis.call('EXISTS', account_of(id)) == 0 then return {'unknown'} end
 local now = milliseconds()
@@ -21,7 +21,7 @@ if last ~= tonumber(ARGV[5]) then
   held = held - used - back
   free, unspent = free + back, unspent - used
   lent = 0
-  if (redis.call('GET', prefix .. 'version') or '0') ~= ARGV[4] then
+  if outdated(ARGV[3]) then
     outcome = 'stale'
   elseif budget and free < need then
     outcome = 'exhausted'

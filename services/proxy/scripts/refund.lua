@@ -1,7 +1,7 @@
 -- ARGV: prefix, key's id, samples, reservation or charge, idempotency key's digest or '', whether it is spent,
---       limits
+--       what it counts as ('refunded', 'refused', or '': as if it had never been), limits
 local id, samples = ARGV[2], tonumber(ARGV[3])
-local undone = false
+local undone, limits = false, limits_from(8)
 if ARGV[6] == '1' then
   undone = redis.call('EXISTS', account_of(id)) == 1
   if undone then
@@ -10,12 +10,13 @@ if ARGV[6] == '1' then
   end
 elseif redis.call('ZREM', open_of(id), ARGV[4] .. ':' .. samples) == 1 then
   redis.call('HINCRBY', account_of(id), 'reserved', -samples)
-  redis.call('DEL', taken_of(id, ARGV[4]))
+  if #limits > 0 then redis.call('DEL', taken_of(id, ARGV[4])) end
   undone = true
 end
 if undone then
-  redis.call('HINCRBY', account_of(id), 'refunded', samples)
-  local limits = limits_from(7)
+  if ARGV[7] ~= '' then
+    redis.call('HINCRBY', account_of(id), ARGV[7], ARGV[7] == 'refused' and 1 or samples)
+  end
   if #limits > 0 then give(limits, {id = id, samples = samples, name = ARGV[4], now = milliseconds()}) end
 end
 if ARGV[5] ~= '' then
@@ -23,4 +24,4 @@ if ARGV[5] ~= '' then
   local record = redis.call('HMGET', kept, 'reservation', 'state')
   if record[1] == ARGV[4] and record[2] == 'open' then redis.call('DEL', kept) end -- an answer stays
 end
-return {'refunded'}
+return {'refunded', undone}

@@ -1,7 +1,8 @@
 -- ARGV: prefix, key's id, configuration version, samples, reservation, hold in ms,
 --       idempotency key's digest, request's digest, limits
 local id, samples, hold = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[6])
-if (redis.call('GET', prefix .. 'version') or '0') ~= ARGV[3] then return {'stale'} end
+local unfit = unready(id, ARGV[3])
+if unfit then return unfit end
 local now = milliseconds()
 local budget, free, unspent = balance(id, now)
 

@@ -7,7 +7,7 @@ local ask = {id = id, samples = samples, name = ARGV[4], now = milliseconds()}
 if redis.call('HEXISTS', account_of(id), 'hash') == 0 then return {'late'} end
 if redis.call('ZREM', open_of(id), ARGV[4] .. ':' .. samples) == 1 then
   redis.call('HINCRBY', account_of(id), 'reserved', -samples)
-  redis.call('DEL', taken_of(id, ARGV[4]))
+  if #limits > 0 then redis.call('DEL', taken_of(id, ARGV[4])) end
 else
   -- The reservation expired and was given back. The answer may go out only if its samples are still
   -- there, and nobody else has taken over its idempotency key meanwhile.

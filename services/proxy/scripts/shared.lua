@@ -9,6 +9,21 @@ local function taken_of(id, name) return prefix .. 'taken:' .. id .. ':' .. name
 local function kept_of(id, idempotency) return prefix .. 'kept:' .. id .. ':' .. idempotency end
 local function limit_of(name) return prefix .. 'limit:' .. name end
 
+-- In a cluster a script knows its keys beforehand. The configuration and the limits lie elsewhere then, and
+-- who calls sees to them.
+local function clustered() return #KEYS > 0 end
+
+-- Whether the configuration is not of that version any more.
+local function outdated(version)
+  return not clustered() and (redis.call('GET', prefix .. 'version') or '0') ~= version
+end
+
+-- Why nothing can be charged; nil where it can. An account that is not there would have no bound.
+local function unready(id, version)
+  if outdated(version) then return {'stale'} end
+  if clustered() and redis.call('EXISTS', account_of(id)) == 0 then return {'unknown'} end
+end
+
 local function milliseconds()
   local now = redis.call('TIME')
   return now[1] * 1000 + math.floor(now[2] / 1000)
@@ -85,7 +100,7 @@ local function give_back_expired(id, now)
   for _, member in ipairs(late) do
     local name, count = string.match(member, '^(.*):(%d+)$')
     samples = samples + tonumber(count)
-    local taken = redis.call('GET', taken_of(id, name))
+    local taken = not clustered() and redis.call('GET', taken_of(id, name))
     if taken then
       give(cmsgpack.unpack(taken), {id = id, samples = tonumber(count), name = name, now = now})
       redis.call('DEL', taken_of(id, name))
