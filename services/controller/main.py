@@ -12,7 +12,10 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from leakrange.service.acts import Noted
 from leakrange.service.app import create_app
+from leakrange.services.controller.acts.endpoints import router as acts
+from leakrange.services.controller.acts.service import ActLog
 from leakrange.services.controller.assessments.documents import documents
 from leakrange.services.controller.assessments.endpoints import router as assessments
 from leakrange.services.controller.assessments.service import AssessmentService
@@ -46,8 +49,8 @@ from leakrange.services.controller.victim.service import VictimService
 from leakrange.services.controller.views.endpoints import router as views
 from leakrange.services.controller.visitors import Reader
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore
 from leakrange.store.migrate import upgrade
+from leakrange.store.places import store_at
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.names import PublicNames
 from leakrange.wire.operator import Proxy
@@ -82,7 +85,9 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.followers = Followers()
     app.state.database = database
+    app.add_middleware(Noted, party="controller", note=lambda act: app.state.acts.note(act), shown={})
     for router in (
+        acts,
         runs,
         views,
         load,
@@ -112,8 +117,13 @@ async def _serving(
     parties = _parties(settings, database, fleet, transport)
     # Somebody at a page is told at once that the proxy is away; a run waits for it.
     app.state.administration = Proxy(
-        transport, settings.proxy_url, settings.operator_key.get_secret_value(), attempts=1
+        transport,
+        settings.proxy_url,
+        settings.shown_key,
+        attempts=1,
+        derive_from=settings.derivation_secret,
     )
+    app.state.acts = act_log = ActLog(database, app.state.administration)
     supervisor = Supervisor(settings, database, news, parties)
     app.state.names = parties.names
     app.state.runs = service = RunService(database, parties.releases, news, supervisor)
@@ -131,9 +141,11 @@ async def _serving(
         database, parties, limit=settings.try_samples, keep=settings.withdraw_after / 2
     )
     parties.keeper.start()
+    act_log.start()
     try:
         yield
     finally:
+        await act_log.stop()
         service.close()
         live.close()
         await reading.stop()
@@ -151,18 +163,18 @@ async def _serving(
 def _parties(
     settings: ControllerSettings, database: Database, fleet: Fleet, transport: AiohttpTransport
 ) -> Parties:
-    key, tries = settings.operator_key.get_secret_value(), settings.attempts
+    key, tries = settings.shown_key, settings.attempts
     providers = Providers(transport, settings.providers, key, attempts=tries)
-    proxy = Proxy(transport, settings.proxy_url, key, attempts=tries)
+    proxy = Proxy(transport, settings.proxy_url, key, attempts=tries, derive_from=settings.derivation_secret)
     return Parties(
         fleet=fleet,
         providers=providers,
         proxy=proxy,
         edge=EdgeCalls(transport, settings.edge_url, key, attempts=tries),
-        models=FolderStore(settings.models_dir),
-        releases=FolderStore(settings.releases_dir),
+        models=store_at(settings.models_dir),
+        releases=store_at(settings.releases_dir),
         proxy_for_clients=settings.proxy_for_clients,
-        names=PublicNames(key),
+        names=PublicNames(settings.derivation_secret),
         keeper=ModelKeeper(database, providers, proxy, after=settings.withdraw_after),
         fleet_secret=settings.fleet_secret,
     )

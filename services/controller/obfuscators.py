@@ -7,8 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from leakrange.providers.artifact_files import find, read_files
+from leakrange.providers.artifact_files import RECORD, read_files
 from leakrange.services.controller.requests import Operator
+from leakrange.store.folders import fetched
+from leakrange.store.places import store_at
 from leakrange.wire.errors import NotFound
 
 router = APIRouter(prefix="/v1/obfuscators", tags=["obfuscators"])
@@ -25,8 +27,8 @@ async def file(digest: Digest, request: Request) -> Response:
     """
 
     def read() -> bytes | None:
-        folder = find(request.app.state.settings.models_dir, digest)
-        return None if folder is None else read_files(folder, "defence").main
+        folder = fetched(store_at(request.app.state.settings.models_dir), digest)
+        return read_files(folder, "defence").main if (folder / RECORD).is_file() else None
 
     content = await asyncio.to_thread(read)
     if content is None:

@@ -32,7 +32,7 @@ from leakrange.services.controller.views.endpoints import router as views
 from leakrange.services.controller.views.service import ViewService
 from leakrange.services.controller.visitors import Visitor, reader
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore
+from leakrange.store.places import store_at
 
 __all__ = ["reading_app"]
 
@@ -43,7 +43,7 @@ def reading_app(settings: ControllerSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.runs = runs = RunReader(database, FolderStore(settings.releases_dir))
+        app.state.runs = runs = RunReader(database, store_at(settings.releases_dir))
         app.state.views = views_of_runs = ViewService(runs)
         app.state.comparisons = ComparisonService(views_of_runs)
         app.state.assessments = AssessmentReader(database)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from leakrange.service.app import check_operator
+from leakrange.service.acts import admit_operator
 
 __all__ = ["SCENARIO_BODY", "WITHOUT_NUL", "After", "Identity", "Limit", "Operator", "of_app"]
 
@@ -31,8 +31,8 @@ def of_app(name: str) -> Any:
     return Depends(held)
 
 
-def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
-    check_operator(authorization, request.app.state.settings.operator_key)
+def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:  # noqa: ARG001
+    admit_operator(request)
 
 
 Operator = Depends(_operator)

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import orjson
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from leakrange.service.broker import BrokerUrl
-from leakrange.service.settings import RandomSecret, ServiceSettings
+from leakrange.service.settings import OptionalSecret, RandomSecret, ServiceSettings
+from leakrange.store.places import Place
 
 
 class ControllerSettings(ServiceSettings):
@@ -27,11 +28,12 @@ class ControllerSettings(ServiceSettings):
     """Where messages to the fleet go; empty: to Redis, which keeps orders, leases and reports in any case."""
     fleet_secret: RandomSecret
     """The fleet's API keys are derived from it and from the key's name, which is all that a job holds."""
-    viewer_key: Annotated[RandomSecret | None, BeforeValidator(lambda key: key or None)] = None
+    viewer_key: OptionalSecret = None
     """The key that lets somebody look at everything and change nothing. None, or empty: everybody who reaches
     the controller may look."""
-    models_dir: Path = Path("models")
-    releases_dir: Path = Path("releases")
+    models_dir: Place = Path("models")
+    """A folder, or ``s3://BUCKET/PREFIX``."""
+    releases_dir: Place = Path("releases")
     providers: dict[str, str]
     proxy_url: str = "http://127.0.0.1:8701"
     proxy_public_url: str | None = None

@@ -11,10 +11,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from leakrange.service.acts import mark_operator
 from leakrange.service.app import bearer
 from leakrange.services.controller.logins import Login, Role
 from leakrange.services.controller.settings import ControllerSettings
 from leakrange.wire.errors import Forbidden, Unauthenticated
+from leakrange.wire.keys import is_key
 
 __all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "reader", "role_of", "visitor_of"]
 
@@ -42,11 +44,10 @@ class Visitor:
 
 def role_of(key: str, settings: ControllerSettings) -> Role:
     """The role that a key gives. Takes constant time."""
-    given = key.encode()
-    if hmac.compare_digest(given, settings.operator_key.get_secret_value().encode()):
+    if is_key(key, settings.operator_key.get_secret_value()):
         return "operator"
     viewer_key = settings.viewer_key
-    if viewer_key is not None and hmac.compare_digest(given, viewer_key.get_secret_value().encode()):
+    if viewer_key is not None and is_key(key, viewer_key.get_secret_value()):
         return "viewer"
     return "stranger"
 
@@ -93,6 +94,7 @@ async def _operator(request: Request, visitor: Annotated[Visitor, Depends(visito
         raise Forbidden(
             "the form does not come from a page of this login", hint="load the page again, and retry"
         )
+    mark_operator(request, "login")
     return visitor
 
 

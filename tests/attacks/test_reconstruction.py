@@ -153,13 +153,15 @@ def test_a_copy_answers_for_samples_that_were_not_asked_about(monkeypatch: pytes
     )
     attack = Reconstruction(ReconstructionParameters(epochs=25))
 
-    def drawn(release: Release, unasked: NDArray[np.int64] | None) -> float:
+    def drawn(release: Release, unasked: NDArray[np.int64] | None, seed: int = 1) -> float:
         rest = None if unasked is None else DIGITS.values[unasked]
-        pairs = Pairs(release(own), DIGITS.values[own], release(USERS), DIGITS.spec, 1, rest)
+        pairs = Pairs(release(own), DIGITS.values[own], release(USERS), DIGITS.spec, seed, rest)
         return quality(attack.reconstruct(pairs) / 255.0)
 
     def scores(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         return outputs(model, DIGITS.values[chosen], "logits") + 7.0  # what all logits share is no matter
 
-    assert drawn(scores, more) > drawn(scores, None) + 0.3
+    # The gain of one seed is .2 to 1.7, and differs between processors.
+    gains = [drawn(scores, more, seed) - drawn(scores, None, seed) for seed in range(1, 5)]
+    assert np.mean(gains) > 0.3
     assert drawn(nothing, more) < quality(PIXELS[own].mean(axis=0)) + 0.1

@@ -19,6 +19,7 @@ import redis
 import redis.asyncio as aioredis
 from fastapi import FastAPI, Request
 from numpy.typing import NDArray
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.jobs.orders import ORDER, REPORTS, JobReport, Order
 from leakrange.jobs.step import Job
@@ -165,6 +166,8 @@ class Worker:
         self._models, self._releases = models, releases
         self.ended = False
         self.done: list[Job] = []
+        self.apart = False
+        """Whether it leaves models that could be trained together to single jobs."""
         self.members: list[int] = []
         """The places in a pool that every model was trained on."""
 
@@ -192,6 +195,8 @@ class Worker:
                     self._do(job)
                 except Exception as error:  # a mistake of the test's, which would else wait for ever
                     report = report.model_copy(update={"state": "failed", "message": repr(error)})
+                if self.apart and isinstance(job, TrainJob) and job.with_others:
+                    report = report.model_copy(update={"data": {"apart": True}})
                 self.done.append(job)
                 await self._redis.xadd(REPORTS, {"json": report.model_dump_json()})
         finally:
@@ -200,9 +205,14 @@ class Worker:
     def _do(self, job: Job) -> None:
         if isinstance(job, TrainJob | ShowJob):
             record = {"figures": {}, "history": [], "seconds": 1.0, "parameters": 1, "members": self.members}
-            self._models.put(f"{job.recipe.digest()}/training.json", orjson.dumps(record))
+            recipes = job.recipes if isinstance(job, TrainJob) else [job.recipe]
+            if self.apart and len(recipes) > 1:
+                return
+            for recipe in recipes:
+                self._models.put(f"{recipe.digest()}/training.json", orjson.dumps(record))
             if isinstance(job, ShowJob):
-                self._answer(job.identity(), job.span.stop - job.span.start)
+                for each in job.apart():
+                    self._answer(each.identity(), each.span.stop - each.span.start)
         elif isinstance(job, ProbeJob):
             self._answer(job.identity(), job.samples)
         elif "data" in job.evidence:  # a control of membership, which sees no answers
@@ -254,6 +264,13 @@ class StoodIn:
         return {entry.name.removeprefix(f"{self.run}."): (entry.spent, entry.distinct) for entry in entries}
 
 
+async def put_planned(session: AsyncSession, run: str, plan: Plan) -> None:
+    """Store a plan and its trials, as a controller does that accepts a scenario."""
+    trials = [trial.model_dump(mode="json") for trial in plan.trials]
+    await Trials(session).add(run, [(each["result"]["id"], each.pop("result")) for each in trials], trials)
+    await RunStore(session).put_plan(run, plan.dumped())
+
+
 @asynccontextmanager
 async def stood_in(
     plan: Plan,
@@ -288,8 +305,8 @@ async def stood_in(
             proxy_for_clients=proxy_url,
         )
         async with database.write() as session:
-            stored = {"scenario": scenario or {}, "plan": plan.model_dump(mode="json")}
-            run = (await RunStore(session).create("stood-in", scenario_yaml="", **stored)).id
+            run = (await RunStore(session).create("stood-in", scenario_yaml="", scenario=scenario or {})).id
+            await put_planned(session, run, plan)
         await fleet.start()
         working = asyncio.create_task(worker.work())
         try:

@@ -24,6 +24,7 @@ from leakrange.store.events import Events
 from leakrange.store.runs import RunStore
 from tests.controller.conftest import SCENARIO, Api, problem, serve
 from tests.controller.events import events
+from tests.controller.parties import put_planned
 from tests.controller.test_graph import planned
 from tests.databases import Databases
 
@@ -40,9 +41,8 @@ async def database(databases: Databases, request: pytest.FixtureRequest) -> Asyn
 async def put(database: Database, count: int, *, over: bool = True) -> str:
     """A run with so many events after the first."""
     async with database.write() as session:
-        run = await RunStore(session).create(
-            "many", scenario_yaml=SCENARIO, scenario={}, plan=planned(SCENARIO).model_dump(mode="json")
-        )
+        run = await RunStore(session).create("many", scenario_yaml=SCENARIO, scenario={})
+        await put_planned(session, run.id, planned(SCENARIO))
         await RunStore(session).move(run.id, "running")
         for number in range(count):
             await Events(session).append(run.id, "run.running", {"message": f"event {number}"})

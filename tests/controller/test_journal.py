@@ -13,7 +13,8 @@ from leakrange.report import worst
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
-from leakrange.services.controller.range.journal import Journal
+from leakrange.services.controller.range import journal as range_journal
+from leakrange.services.controller.range.journal import EndedTrial, Journal
 from leakrange.services.controller.range.news import News
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
@@ -23,6 +24,7 @@ from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.errors import StorageFull
 from leakrange.wire.events import Purpose
 from tests.controller.conftest import SCENARIO
+from tests.controller.parties import put_planned
 from tests.databases import Databases
 from tests.report.build import area
 
@@ -32,7 +34,9 @@ def plan() -> Plan:
     def sizes(spec: DataSpec) -> dict[str, int]:
         return {"train": 100, "held-out": 0, "validation": 50, "auxiliary": 600, "test": 100}
 
-    return expand(parse(SCENARIO), sizes)
+    two = SCENARIO.replace("budgets: [64]", "budgets: [40, 64]")
+    assert two != SCENARIO
+    return expand(parse(two), sizes)
 
 
 @pytest.fixture
@@ -47,6 +51,7 @@ async def journal(database: Database, plan: Plan) -> Journal:
     """Of a run that has begun."""
     async with database.write() as session:
         run = (await RunStore(session).create("noted", scenario_yaml="", scenario={})).id
+        await put_planned(session, run, plan)
     made = Journal(run, database, News(database))
     assert await made.begin(plan)
     return made
@@ -124,7 +129,7 @@ async def test_a_run_with_a_failed_trial_has_failed_and_says_of_what(
 ) -> None:
     for number, trial in enumerate(plan.trials):
         state = {"state": "failed", "error": "no worker"} if number == 1 else {"state": "done"}
-        await journal.trial(trial.result.model_copy(update=state))
+        await journal.trial(EndedTrial.of(trial.result.model_copy(update=state)))
     await journal.finish()
     async with database.read() as session:
         run = await RunStore(session).get(journal.run)
@@ -178,18 +183,33 @@ async def _full(*_: object) -> set[str]:
     raise StorageFull("no space left")
 
 
-async def test_a_run_that_ends_notes_its_worst_leak(journal: Journal, database: Database, plan: Plan) -> None:
+@pytest.mark.parametrize("room", [0, -1])
+async def test_a_run_that_ends_notes_its_worst_leak(
+    journal: Journal, database: Database, plan: Plan, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """Verdicts are about the largest budgets, so a run may have more trials than are judged together."""
+    budgets = {planned.result.budget for planned in plan.trials}
+    judged = [planned for planned in plan.trials if planned.result.budget == max(budgets)]
+    assert len(judged) < len(plan.trials)
+    monkeypatch.setattr(range_journal, "MAX_AT_ONCE", len(judged) + room)
     for planned in plan.trials:
         leaks = 0.95 if planned.result.provider == "curious" else 0.5
+        if planned not in judged:
+            leaks = 0.99 - leaks / 100  # which would be the worst
         metrics = {"auc": area(leaks), "honesty": Estimate(value=0.9)}
-        await journal.trial(planned.result.model_copy(update={"state": "done", "metrics": metrics}))
+        ended = planned.result.model_copy(update={"state": "done", "metrics": metrics})
+        await journal.trial(EndedTrial.of(ended))
     await journal.finish()
     async with database.read() as session:
         run = await RunStore(session).get(journal.run)
     assert run.state == "done"
-    assert run.leak is not None
-    assert run.leak["grade"] == "E"
-    assert run.leak["sentence"].startswith("“curious” gives away “large”")
+    if room < 0:
+        assert run.leak is None
+    else:
+        assert run.leak is not None
+        assert run.leak["grade"] == "E"
+        sentence = run.leak["sentence"].replace("\N{NO-BREAK SPACE}", " ")
+        assert sentence == "“curious” gives away “large”: AUC 0.950"
 
 
 async def test_a_leak_that_cannot_be_told_keeps_no_run_from_its_end(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -95,6 +96,8 @@ def identities(plan: Plan) -> dict[str, list[str]]:
     }
     for planned in plan.trials:
         trial = StoredTrial(plan, planned, _stored(plan, planned, streams, probes), _nothing, _record)  # type: ignore[arg-type]
+        # Trials of large runs are judged in other processes: each has to survive the way there.
+        trial = pickle.loads(pickle.dumps(trial)).reading(_nothing, _record)
         found["shows"] += [
             shadow.shows(span).identity() for shadow in trial.shadows for span in planned.needs.shows
         ]

@@ -10,8 +10,8 @@ from leakrange.attacks.people.questions import public_pair_count, public_pairs
 from leakrange.data import packed
 from leakrange.data.sets import synthfaces
 from leakrange.jobs.recipe import Crowd
-from leakrange.scenario import matrix
-from leakrange.scenario.bounds import MAX_MODELS, MAX_NEEDS, MAX_REQUESTS
+from leakrange.scenario import bounds, matrix
+from leakrange.scenario.bounds import MAX_MODELS, MAX_REQUESTS
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
@@ -71,13 +71,13 @@ def test_requests_are_counted_before_they_are_made() -> None:
             "auxiliary: 100, repeats: 2}\nbudgets: 200",
             f"auxiliary: 100, repeats: 1000}}\nbudgets: {list(range(200_000, 200_050))}\nx-: 1",
             "attacks.outside.repeats",
-            f"at most {MAX_NEEDS}",
+            "at most 500000",
         ),
         (
             "attacks:\n",
             "attacks:\n  members: {kind: lira, shadows: 512}\n",
             "attacks.members.shadows",
-            f"at most {MAX_NEEDS}",
+            "at most 500000",
         ),
     ],
 )
@@ -87,7 +87,8 @@ def test_what_trials_need_is_counted_before_it_is_planned(
     def expanded(*_: object) -> None:
         raise AssertionError("it is expanded")
 
-    monkeypatch.setattr(matrix, "_Expansion", expanded)
+    monkeypatch.setattr(matrix, "Expansion", expanded)
+    monkeypatch.setattr(bounds, "MAX_NEEDS", 500_000)
     text = TEXT.replace("count: 1000000}", "count: 1000000, subset: {pool: 1000}}").replace(old, new)
     found = refused(text.replace("seeds: 0", f"seeds: {list(range(100))}").replace("budgets: 200", WIDE))
     assert found["path"] == path

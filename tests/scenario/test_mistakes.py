@@ -293,6 +293,6 @@ def test_what_is_no_scenario_at_all_is_told_so(text: str) -> None:
 
 def test_a_matrix_that_nobody_could_run_is_refused() -> None:
     text = SHORT + f"seeds: {list(range(100))}\nbudgets: {list(range(1, 51))}\n"
-    text += "defences: {none: [], " + ", ".join(f"d{i}: [temperature: {i + 2}]" for i in range(9)) + "}\n"
-    [mistake] = mistakes_of(text)
-    assert "the matrix has 50000 trials, at most 20000" in mistake["message"]
+    text += "defences: {none: [], " + ", ".join(f"d{i}: [temperature: {i + 2}]" for i in range(200)) + "}\n"
+    mistake, *_ = mistakes_of(text)
+    assert "the matrix has 1,005,000 trials, at most 1,000,000" in mistake["message"]

@@ -113,9 +113,9 @@ def test_membership_wants_to_know_on_whom_the_model_was_trained() -> None:
 
 def test_a_forecast_warns_of_labels_alone() -> None:
     card = ENDPOINT["card"] | {"answers": "labels"}
-    [told] = outlook("remote", planned({"card": card})).warnings
+    [told] = outlook(parse(text({"card": card}))).warnings
     assert told.startswith("“risk” answers with labels alone")
-    assert outlook("remote", planned()).warnings == []
+    assert outlook(parse(text())).warnings == []
 
 
 FACES: dict[str, Any] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from leakrange.scenario.document import Scenario
 from leakrange.scenario.forecast import outlook
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -16,8 +17,12 @@ from tests.scenario.test_remote import text
 DEFENCES = {"none": [], "rounded": [{"round": {"decimals": 1}}], "noisy": [{"gaussian-input": 60.0}]}
 
 
+def scenario(**more: Any) -> Scenario:
+    return parse(text({}, seeds=[0], defences=DEFENCES, budgets=[20, 150], **more))
+
+
 def planned(**more: Any) -> Plan:
-    return expand(parse(text({}, seeds=[0], defences=DEFENCES, budgets=[20, 150], **more)))
+    return expand(scenario(**more))
 
 
 def test_only_what_the_proxy_alone_does_is_replayed() -> None:
@@ -37,7 +42,7 @@ def test_only_what_the_proxy_alone_does_is_replayed() -> None:
 
 
 def test_a_forecast_counts_what_is_asked_alone() -> None:
-    asked, replayed = outlook("a", planned()), outlook("a", planned(replay=True))
+    asked, replayed = outlook(scenario()), outlook(scenario(replay=True))
     assert (asked.trials, 2 * asked.asked) == (replayed.trials, 3 * replayed.asked)
     assert asked.uploads == 3 * replayed.uploads // 2
 

@@ -25,7 +25,7 @@ from leakrange.services.controller.runs.reader import RunReader
 from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.audits import AuditStore
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore
+from leakrange.store.places import store_at
 from leakrange.wire.errors import Conflict, LeakrangeError
 
 __all__ = ["judged"]
@@ -52,7 +52,7 @@ async def _ended(settings: ControllerSettings, audit: str) -> dict[str, Any]:
         async with database.read() as session:
             stored = (await AuditStore(session).of_kind("endpoint", audit)).request
         request = AssessmentRequest.model_validate(stored)
-        runs = RunReader(database, FolderStore(settings.releases_dir))
+        runs = RunReader(database, store_at(settings.releases_dir))
         return judged(request, await runs.results(request.run))
     except LeakrangeError as error:
         return {"problem": error.problem()}

@@ -28,7 +28,6 @@ from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import ARTIFACT
 from leakrange.wire.errors import Conflict, DataUnavailable, InvalidInput
 from leakrange.wire.events import Purpose
-from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
 
 
@@ -89,7 +88,7 @@ class AuditService(AuditWork):
                 budget=0,
                 models=[asked.model],
                 endpoints=[ARTIFACT],
-                key=api_key(self._parties.fleet_secret.get_secret_value(), account),
+                keys=self._parties.fleet_keys(account),
             )
         client = NativeClient(self._transport, url, key, attempts=self._attempts)
         card = await client.card(asked.model)

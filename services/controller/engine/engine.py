@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import structlog
+
 from leakrange import tracing
 from leakrange.jobs.step import Gate, Step
+from leakrange.jobs.steps.probe import PROBE
+from leakrange.jobs.steps.replay import REPLAY
+from leakrange.jobs.steps.stream import STREAM
+from leakrange.jobs.steps.train import TRAIN, TrainJob
 from leakrange.registry import Registry
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedPolicy
 from leakrange.scenario.stored_trial import StoredTrial
@@ -24,6 +31,11 @@ from leakrange.wire.events import Purpose
 
 __all__ = ["Begin", "Ended", "Engine", "Work", "hows", "purpose_of"]
 
+log = structlog.get_logger("leakrange.services.controller.engine")
+LASTING = (TRAIN.name, PROBE.name, STREAM.name, REPLAY.name)
+"""Steps whose number has a bound of its own, and that are asked about again."""
+REMEMBERED = 10_000
+"""The number of other steps that are remembered."""
 T = TypeVar("T")
 Begin = Callable[[], Awaitable[None]]
 """Called by the function that does a step when the step begins: a step that is sent twice, or shared with
@@ -74,7 +86,8 @@ class Engine:
     same work.
 
     ``done`` are the identities of the steps that the run has recorded as done, ``sent`` those that it has
-    ever begun; both include steps from before a restart of the controller. At most that many ``sessions``,
+    ever begun; both include steps from before a restart of the controller. Of steps that a trial has for
+    itself only the last are remembered: the record knows the others. At most that many ``sessions``,
     ``probes`` and ``fits`` are under way at the same time.
     """
 
@@ -88,10 +101,13 @@ class Engine:
         self.once = Once()
         self.done: set[str] = set()
         self.sent: set[str] = set()
+        self.stacks: dict[str, TrainJob] = {}
+        """Jobs that may train several models at the same time, by the identities of the models."""
         self.under_way: set[str] = set()
         """Identities of the steps that wait or run, to be dropped when the run is cancelled."""
         self._expected: set[str] = set()
         self._stored: dict[str, bool] = {}
+        self._passing: deque[str] = deque()
         self.probes = probes
         self._gates = {
             "sessions": asyncio.Semaphore(sessions),
@@ -136,7 +152,16 @@ class Engine:
             kind = work.step.name
             await self.record.job_done(work.identity, kind, ended.result, message=ended.message, **ended.more)
             self.done.add(work.identity)
+            if kind not in LASTING:
+                self._forget_behind(work.identity)
         return await asyncio.to_thread(work.read)
+
+    def _forget_behind(self, identity: str) -> None:
+        self._passing.append(identity)
+        if len(self._passing) > REMEMBERED:
+            old = self._passing.popleft()
+            for names in (self.done, self.sent, self._expected):
+                names.discard(old)
 
     async def _do(self, work: Work[T]) -> Any:
         identity, kind = work.identity, work.step.name
@@ -160,6 +185,13 @@ class Engine:
         finally:
             if not being_cancelled():
                 self.under_way.discard(identity)
+
+    async def pack(self, identities: Iterable[str]) -> None:
+        """Put the stored answers of these chunks into few objects; where that fails they stay as they are."""
+        try:
+            await asyncio.to_thread(self.parties.releases.pack, list(identities))
+        except LeakrangeError as error:
+            log.warning("answers were not packed", run=self.run, reason=error.detail)
 
     def name(self, model: PlannedModel) -> str:
         """The name under which the model is served."""

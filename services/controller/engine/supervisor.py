@@ -10,13 +10,13 @@ import structlog
 from structlog.contextvars import bind_contextvars
 
 from leakrange import tracing
-from leakrange.scenario.plan import Plan
 from leakrange.services.controller.engine.graph import RunGraph
 from leakrange.services.controller.range.accounts import RunAccounts
 from leakrange.services.controller.range.journal import Journal
 from leakrange.services.controller.range.news import News
 from leakrange.services.controller.range.offers import Offers
 from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.record import stored_plan
 from leakrange.services.controller.settings import ControllerSettings
 from leakrange.store.engine import Database, DatabaseAway
 from leakrange.store.events import Events
@@ -121,8 +121,8 @@ class Supervisor:
         while True:
             try:
                 async with self._database.read() as session:
-                    stored = await RunStore(session).plan(run)
-                plan = await asyncio.to_thread(Plan.stored, stored)
+                    under_load = await RunStore(session).under_load(run)
+                    plan = await stored_plan(session, run, trials=under_load)
                 plan.check_form()
                 if await journal.begin(plan):  # else it was cancelled before it began
                     driven.graph = RunGraph(plan, self._parties, journal, self._settings)

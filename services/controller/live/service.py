@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from leakrange.scenario.plan import Plan
 from leakrange.services.controller.live.fold import Fold
 from leakrange.services.controller.live.state import RunState
 from leakrange.services.controller.live.view import LiveView, view
 from leakrange.services.controller.range.news import News
+from leakrange.services.controller.range.record import stored_plan
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.runs import RunStore
@@ -70,7 +70,7 @@ class LiveService:
 
     async def moment(self, run: str) -> LiveMoment:
         """The state now, and what is shown of it: made once for all who look within a short time. Raises
-        `NotFound`, or `Conflict` for a run that another version planned."""
+        `NotFound`, `Conflict` for a run that another version planned, or `TooManyTrials`."""
         live = self._live(run)
         if (last := _fresh(live)) is not None:
             return last
@@ -142,8 +142,8 @@ class LiveService:
     async def _begun(self, run: str) -> Fold:
         async with self._database.read() as session:
             scenario: dict[str, Any] = (await RunStore(session).get(run)).scenario
-            stored = await RunStore(session).plan(run)
-        return await self._apart(lambda: Fold(Plan.stored(stored), scenario))
+            plan = await stored_plan(session, run, trials=True)
+        return await self._apart(lambda: Fold(plan, scenario))
 
     async def _forward(self, run: str, fold: Fold) -> RunState:
         """The state after the events that came."""

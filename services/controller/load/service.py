@@ -6,7 +6,6 @@ import asyncio
 
 import numpy as np
 
-from leakrange.scenario.plan import Plan
 from leakrange.scenario.under_load import LoadPart
 from leakrange.services.controller.engine.supervisor import Supervisor
 from leakrange.services.controller.load.schemas import (
@@ -17,8 +16,9 @@ from leakrange.services.controller.load.schemas import (
     Refusal,
     Wish,
 )
+from leakrange.services.controller.range.record import stored_plan
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore, put_array, whole
+from leakrange.store.files import ObjectStore, put_array, whole
 from leakrange.store.loads import Loads
 from leakrange.store.runs import FINAL, RunStore
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
@@ -28,7 +28,7 @@ from leakrange.wire.tensors import decode_npy
 class LoadService:
     """The offers of runs under load, and the answers that are handed in. One per controller."""
 
-    def __init__(self, database: Database, releases: FolderStore, supervisor: Supervisor) -> None:
+    def __init__(self, database: Database, releases: ObjectStore, supervisor: Supervisor) -> None:
         self._database, self._releases, self._supervisor = database, releases, supervisor
 
     async def view(self, run: str) -> LoadView:
@@ -36,7 +36,7 @@ class LoadService:
         a run that is not under load."""
         async with self._database.read() as session:
             record = await RunStore(session).get(run)
-            plan = Plan.stored(await RunStore(session).plan(run))
+            plan = await stored_plan(session, run)
         if plan.load is None:
             raise Conflict(f"run {run} is not under load", hint="'leakrange load' starts one that is")
         offers = self._supervisor.offers(run)

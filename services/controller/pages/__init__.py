@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from leakrange.services.controller.logins import BelowLogins, Logins
 from leakrange.services.controller.pages import (
+    acts,
     assessments,
     assets,
     audits,
@@ -46,6 +47,7 @@ PAGES = (
     models,
     protection,
     keys,
+    acts,
     assessments,  # before audits, of which none has the name "endpoint"
     audits,
     victim,

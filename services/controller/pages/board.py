@@ -19,9 +19,10 @@ from leakrange.report.narrowed import Narrowing
 from leakrange.report.rendering import FOLD_AFTER
 from leakrange.services.controller.pages.assets import CHARTS, address
 from leakrange.services.controller.pages.rendering import fragment, show
+from leakrange.services.controller.range.record import TooManyTrials
 from leakrange.services.controller.reading.route import Expensive
 from leakrange.services.controller.requests import Identity
-from leakrange.services.controller.views.endpoints import Narrow, View, ViewsOf
+from leakrange.services.controller.views.endpoints import Narrow, RunsOf, View, ViewsOf
 from leakrange.services.controller.views.service import Held
 from leakrange.services.controller.visitors import Reading, Visitor
 from leakrange.wire.views import LessonStep
@@ -33,10 +34,14 @@ ROWS = 500
 
 @router.get("/runs/{run}/board")
 async def board(
-    request: Request, run: Identity, visitor: Reading, service: ViewsOf, narrow: Narrow
+    request: Request, run: Identity, visitor: Reading, service: ViewsOf, narrow: Narrow, runs: RunsOf
 ) -> Response:
-    """The whole page."""
-    held = await service.contents(run, narrow)
+    """The whole page; of a run with too many trials for it, what there is to choose a part from."""
+    try:
+        held = await service.contents(run, narrow)
+    except TooManyTrials as error:
+        short: dict[str, Any] = {"short": await runs.overview(run), "described": described}
+        return show(request, "overview.html.j2", visitor=visitor, run=run, reason=error.detail, **short)
     values = _values(held, run, narrow)
     return await asyncio.to_thread(show, request, "board.html.j2", visitor=visitor, **values)
 
@@ -69,10 +74,14 @@ async def table(
 
 
 @router.get("/runs/{run}/sentences")
-async def sentences(run: Identity, service: ViewsOf) -> list[str]:
+async def sentences(run: Identity, service: ViewsOf, runs: RunsOf) -> list[str]:
     """What was found in one sentence, and what to do, for the page of a run."""
-    first = (await service.contents(run)).contents.headline
-    return [text for text in (first.sentence, first.recommendation) if text]
+    try:
+        contents = (await service.contents(run)).contents
+    except TooManyTrials:
+        return [(await runs.overview(run)).sentence]
+    first = contents.headline
+    return [text for text in (first.sentence, first.recommendation, contents.part) if text]
 
 
 @router.get("/runs/{run}/lesson")

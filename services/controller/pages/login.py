@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Query, Request, Response
 from pydantic import BaseModel
 
+from leakrange.service.acts import mark_operator
 from leakrange.services.controller.logins import LASTS, OFFERED, Login, Logins
 from leakrange.services.controller.pages.rendering import see_other, show
 from leakrange.services.controller.requests import Operator
@@ -101,6 +102,8 @@ async def check(
         refused = "This key is not known here."
         return show(request, "login.html.j2", status=403, after=_here(after), refused=refused)
     guesses.right(address)
+    if role == "operator":
+        mark_operator(request, "login")
     return _logged_in(request, _logins(request).begin(role), after)
 
 

@@ -67,13 +67,14 @@ class RunAccounts:
         budget: int,
         models: list[str],
         endpoints: list[str],
-        key: str | None = None,
+        keys: Sequence[str] = (),
         limits: Sequence[str] = (),
         counting: Counting = "exact",
     ) -> str:
         """The key of that name for its ``holder``, created where needed, with ``budget`` samples of the
         models served as ``models``, at ``endpoints``. A digest among these models lets it fetch an
-        obfuscator. It is ``key``, or one derived from the operator key."""
+        obfuscator. It is the first of ``keys``, of
+        which all are valid, or one derived from the controller's secret."""
         # First, so that the run's ledger has every key that was used, however the run ends.
         await self._journal.open_account(
             name, policy=policy or "", budget=budget, holder=holder, purpose=purpose
@@ -87,7 +88,7 @@ class RunAccounts:
             limits=limits,
             counting=counting,
             id=name,
-            key=key,
+            keys=keys,
         )
         return created.key
 

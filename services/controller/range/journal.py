@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.jobs.steps.fit import FIT
 from leakrange.jobs.steps.stream import SessionReply
 from leakrange.metrics.numbers import titled
 from leakrange.scenario import labels
+from leakrange.scenario.bounds import MAX_AT_ONCE
 from leakrange.scenario.gains import gain, reached
-from leakrange.scenario.plan import Plan
+from leakrange.scenario.plan import Plan, PlannedTrial
 from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.services.controller.range.news import News
 from leakrange.services.controller.range.record import StepRecord
@@ -26,7 +27,7 @@ from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.models import Models
 from leakrange.store.runs import FINAL, RunStore
-from leakrange.store.tables import RunRow, now
+from leakrange.store.tables import JobRow, RunRow, now
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.events import (
     AccountOpened,
@@ -50,6 +51,8 @@ from leakrange.wire.runs import STATES
 log = structlog.get_logger("leakrange.services.controller.journal")
 AT_ONCE = 500
 """The largest number of changes of one transaction."""
+A_PAGE = 200
+"""The number of planned trials that are read together."""
 ENDED = ("done", "refused")
 """States of trials whose end says something about the attack."""
 
@@ -57,14 +60,34 @@ Truth = tuple[dict[str, list[int]], list[int]]
 """Labels per attribute, and the decisions that the users got."""
 
 
+class EndedTrial(NamedTuple):
+    """A trial that is over, as it is recorded: its ``result``, the ``value`` of its main metric, and the
+    event that tells listeners."""
+
+    id: str
+    state: str
+    result: dict[str, Any]
+    value: float | None
+    event: dict[str, Any]
+
+    @classmethod
+    def of(cls, result: TrialResult) -> EndedTrial:
+        """What is recorded of a result."""
+        value = result.value(leakage_of(result.kind).name)
+        return cls(result.id, result.state, result.model_dump(mode="json"), value, _ended(result).told())
+
+
 @dataclass(eq=False)
 class _Change:
-    """A job that begins or has ended with a ``result``, and the event that reports it."""
+    """An event, and what it reports: a job that begins, or has ended with a ``result``; a ``trial`` that has
+    ended. In place of an event: jobs that are ``expected``, with their purposes."""
 
-    identity: str
-    result: dict[str, Any] | None
     kind: str
-    event: dict[str, Any]
+    event: dict[str, Any] | None = None
+    identity: str = ""
+    result: dict[str, Any] | None = None
+    trial: EndedTrial | None = None
+    expected: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     written: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -82,15 +105,12 @@ class Journal(StepRecord):
         await Events(session).append(self.run, kind, event.told())
 
     async def begin(self, plan: Plan) -> bool:
-        """Mark the run as running and list its trials as queued. Trials that failed before a restart will be
-        tried again. Returns False, and changes nothing, where the run is over."""
+        """Mark the run as running. Trials that failed before a restart will be tried again. Returns
+        False, and changes nothing, where the run is over."""
         async with self._database.write() as session:
             runs = RunStore(session)
             if (await runs.get(self.run)).state in FINAL:
                 return False
-            await Trials(session).add(
-                self.run, [(trial.result.id, trial.result.model_dump(mode="json")) for trial in plan.trials]
-            )
             jobs = Jobs(session)
             for job in await jobs.of_run(self.run, states=["failed"]):
                 await jobs.retry(self.run, job.identity)
@@ -103,30 +123,26 @@ class Journal(StepRecord):
         """Record jobs of a kind, by identity, that the run is going to do."""
         purposes = {identity: purpose.told() for identity, purpose in jobs.items()}
         self._purposes |= purposes
-        rows = [(identity, kind, purpose) for identity, purpose in purposes.items()]
-        async with self._database.write() as session:
-            if new := await Jobs(session).add(self.run, rows):
-                await self._tell(session, "jobs.expected", JobsExpected(kind=kind, count=new))
-        self._news.announce(self.run)
+        await self._change(_Change(kind, expected=purposes))
 
     async def done_before(self) -> set[str]:
-        """Identities of the jobs that this run has finished already."""
+        """Identities of the jobs that this run has finished already, but for fits: each trial has one."""
         async with self._database.read() as session:
-            return {job.identity for job in await Jobs(session).of_run(self.run, states=["done"])}
+            return await Jobs(session).identities(self.run, JobRow.kind != FIT.name, JobRow.state == "done")
 
     async def dispatched_before(self) -> set[str]:
-        """Identities of all jobs that this run has ever sent to the fleet."""
+        """Identities of all jobs but fits that this run has ever sent to the fleet."""
         async with self._database.read() as session:
-            return {job.identity for job in await Jobs(session).of_run(self.run) if job.attempts > 0}
+            return await Jobs(session).identities(self.run, JobRow.kind != FIT.name, JobRow.attempts > 0)
 
     async def dispatch(self, identity: str, kind: str) -> None:
         """Record that the job begins for this run: that it is sent to the fleet, or asked of users."""
         started = JobStarted(**self._job(identity, kind))
-        await self._change(_Change(identity, None, "job.started", started.told()))
+        await self._change(_Change("job.started", started.told(), identity))
 
     async def _change(self, change: _Change) -> None:
-        """Have the state of a job changed, in one transaction with all others that wait for it: a run of many
-        chunks would spend most of its time in transactions."""
+        """Have something recorded, in one transaction with all else that waits for it: a run of many chunks
+        or trials would spend most of its time in transactions."""
         self._waiting.append(change)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
@@ -135,19 +151,15 @@ class Journal(StepRecord):
     async def _write(self) -> None:
         while self._waiting:
             # One change for each job: whether the next changes anything depends on it.
-            first: dict[str, _Change] = {}
+            first: dict[str | _Change, _Change] = {}
             for each in self._waiting[:AT_ONCE]:
-                first.setdefault(each.identity, each)
+                first.setdefault(each.identity or each, each)
             batch = list(first.values())
             taken = set(batch)
             self._waiting = [each for each in self._waiting if each not in taken]
-            claimed = {each.identity for each in batch if each.result is None}
-            finished = {each.identity: each.result for each in batch if each.result is not None}
             try:
                 async with self._database.write() as session:
-                    moved = await Jobs(session).move_all(self.run, claimed, finished)
-                    events = [(each.kind, each.event) for each in batch if each.identity in moved]
-                    await Events(session).append_all(self.run, events)
+                    await self._record(session, batch)
             except Exception as error:  # the error is that of all who wait
                 for each in batch:
                     each.written.set_exception(error)
@@ -155,6 +167,25 @@ class Journal(StepRecord):
                 for each in batch:
                     each.written.set_result(None)
             self._news.announce(self.run)
+
+    async def _record(self, session: AsyncSession, batch: list[_Change]) -> None:
+        expected: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+        for each in batch:
+            rows = [(identity, each.kind, purpose) for identity, purpose in each.expected.items()]
+            expected.setdefault(each.kind, []).extend(rows)
+        for kind, of_kind in expected.items():
+            if new := await Jobs(session).add(self.run, of_kind):
+                await self._tell(session, "jobs.expected", JobsExpected(kind=kind, count=new))
+        jobs = [each for each in batch if each.identity]
+        claimed = {each.identity for each in jobs if each.result is None}
+        finished = {each.identity: each.result for each in jobs if each.result is not None}
+        moved = await Jobs(session).move_all(self.run, claimed, finished) if jobs else set()
+        trials = [each.trial for each in batch if each.trial is not None]
+        if trials:
+            await Trials(session).put(self.run, {each.id: (each.result, each.value) for each in trials})
+        told = [each for each in batch if not each.identity or each.identity in moved]
+        events = [(each.kind, each.event) for each in told if each.event is not None]
+        await Events(session).append_all(self.run, events)
 
     async def written(self) -> None:
         """Wait until everything is written that somebody had begun to record."""
@@ -164,11 +195,18 @@ class Journal(StepRecord):
     def _job(self, identity: str, kind: str) -> dict[str, Any]:
         return {"kind": kind, "identity": identity, **self._purposes.get(identity, {})}
 
-    async def done_trials(self) -> set[str]:
-        """Ids of the trials that already have a result, or were refused what they need."""
-        async with self._database.read() as session:
-            results = await Trials(session).of_run(self.run)
-        return {str(result["id"]) for result in results if result["state"] in ENDED}
+    async def trials_left(self) -> AsyncIterator[PlannedTrial]:
+        """The trials that have no result yet, and were not refused what they need, in the order of the
+        matrix; never many of them at once. Raises `Conflict` if another version planned them."""
+        after = 0
+        while True:
+            async with self._database.read() as session:
+                page = await Trials(session).planned(self.run, but=ENDED, after=after, limit=A_PAGE)
+            if not page:
+                return
+            for place, planned in page:
+                yield PlannedTrial.stored(planned)
+                after = place
 
     async def job_done(
         self,
@@ -184,8 +222,9 @@ class Journal(StepRecord):
         """Record the end of a job, with the truth that a session registered or the model that a training
         produced. ``members`` are further members of `JobDone`."""
         done = JobDone(**self._job(identity, kind), message=message, **members)
+        self._purposes.pop(identity, None)
         if truth is None and model is None:
-            await self._change(_Change(identity, result, "job.done", done.told()))
+            await self._change(_Change("job.done", done.told(), identity, result))
             return
         async with self._database.write() as session:
             if truth is not None:
@@ -218,7 +257,7 @@ class Journal(StepRecord):
 
     async def trial_started(self, trial: str) -> None:
         """Tell listeners that a trial has all that it needs."""
-        await self._news.tell(self.run, "trial.started", TrialStarted(trial=trial).told())
+        await self._change(_Change("trial.started", TrialStarted(trial=trial).told()))
 
     async def truth(self, identity: str) -> Truth:
         """The truth that was registered for one session of this run; raises `NotFound`."""
@@ -226,13 +265,10 @@ class Journal(StepRecord):
             truth = await Truths(session).get(self.run, identity)
         return truth.labels, truth.decisions
 
-    async def trial(self, result: TrialResult) -> None:
+    async def trial(self, ended: EndedTrial) -> None:
         """Record the end of a trial: done, refused or failed."""
-        async with self._database.write() as session:
-            await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
-            await self._tell(session, f"trial.{result.state}", _ended(result))
-        self._news.trials.labels(result.state).inc()
-        self._news.announce(self.run)
+        await self._change(_Change(f"trial.{ended.state}", ended.event, trial=ended))
+        self._news.trials.labels(ended.state).inc()
 
     async def open_account(
         self, name: str, *, policy: str, budget: int, holder: Holder, purpose: Purpose
@@ -257,15 +293,11 @@ class Journal(StepRecord):
         run received for it: it has paid at least that.
         """
         async with self._database.write() as session:
-            distinct: Counter[str] = Counter()
-            settled: dict[str, int] = {}
-            for job in await Jobs(session).of_run(self.run, states=["done"]):
-                result = job.result or {}
-                if result.get("key") is not None:
-                    distinct[result["key"]] += result["samples"]
+            distinct, settled = await Jobs(session).paid(self.run), dict[str, int]()
             for entry in await Ledger(session).of_run(self.run):
-                entry.spent = spent.get(entry.name, max(entry.spent, distinct[entry.name]))
-                entry.distinct, entry.seen = distinct[entry.name], now()
+                samples = distinct.get(entry.name, 0)
+                entry.spent = spent.get(entry.name, max(entry.spent, samples))
+                entry.distinct, entry.seen = samples, now()
                 settled[entry.name] = entry.spent
             if settled:
                 await self._tell(session, "accounts.settled", AccountsSettled(spent=settled))
@@ -277,11 +309,11 @@ class Journal(StepRecord):
         leak = await self._worst_leak()
         async with self._database.write() as session:
             await Jobs(session).cancel(self.run)
-            results = await Trials(session).of_run(self.run)
-            failed = [result for result in results if result["state"] not in ENDED]
-            error = None
+            states = (await Trials(session).tally([self.run]))[self.run]
+            failed, error = sum(states.values()) - sum(states.get(each, 0) for each in ENDED), None
             if failed:
-                error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
+                first = await Trials(session).first_error(self.run, *ENDED)
+                error = f"{failed} of {sum(states.values())} trials failed; the first: {first}"
             state: Literal["done", "failed"] = "failed" if failed else "done"
             if await RunStore(session).move(self.run, state, error=error, leak=leak):
                 finished = RunFinished(state=state, message=error or STATES["done"])
@@ -289,10 +321,14 @@ class Journal(StepRecord):
         self._news.announce(self.run)
 
     async def _worst_leak(self) -> dict[str, Any] | None:
-        """The worst leak of the trials that are over; None where nothing has a grade."""
+        """The worst leak of the trials that are over; None where nothing has a grade, or too many trials
+        have one."""
         async with self._database.read() as session:
             run = await RunStore(session).get(self.run)
-            trials = await Trials(session).of_run(self.run)
+            cells = await Trials(session).at_largest_budgets(self.run)
+            if sum(cells.values()) > MAX_AT_ONCE:
+                return None
+            trials = await Trials(session).of_cells(self.run, cells)
         try:
             return await asyncio.to_thread(_worst_leak, run, trials)
         except Exception as error:  # a run that is over stays so, whatever a list cannot say of it

@@ -1,13 +1,57 @@
-"""The record of steps: the journal of a run, or none."""
+"""The record of a run: its plan, as far as it fits into memory, and that of its steps."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from leakrange.scenario.bounds import MAX_AT_ONCE
+from leakrange.scenario.plan import Plan
+from leakrange.store.runs import RunStore
+from leakrange.store.trials import ALL, Names, Trials
+from leakrange.wire.errors import Conflict
 from leakrange.wire.events import Holder, Purpose
 
-__all__ = ["StepRecord"]
+__all__ = ["StepRecord", "TooManyTrials", "check_few", "check_number", "stored_plan"]
+
+
+class TooManyTrials(Conflict):
+    """More trials than are shown together."""
+
+    slug, title = "too-many-trials", "Too many trials at once"
+
+    def __init__(self, run: str, count: int) -> None:
+        super().__init__(
+            f"this is about {count:,} trials of run {run}, and at most {MAX_AT_ONCE:,} are shown together",
+            hint="name a provider, a defence or an attack (?provider=NAME&attack=NAME);"
+            f" /v1/runs/{run}/overview says which there are, and /v1/runs/{run}/results?format=csv has all",
+        )
+
+
+async def check_few(session: AsyncSession, run: str, names: Names = ALL) -> None:
+    """Raise `TooManyTrials` unless the trials of a run, or of what has these ``names``, fit into memory."""
+    check_number(run, await Trials(session).count(run, names))
+
+
+def check_number(run: str, count: int) -> None:
+    """Raise `TooManyTrials` unless so many trials of a run fit into memory."""
+    if count > MAX_AT_ONCE:
+        raise TooManyTrials(run, count)
+
+
+async def stored_plan(session: AsyncSession, run: str, *, trials: bool = False) -> Plan:
+    """The plan of a run, with its ``trials`` if wanted. Raises `NotFound`, `Conflict` for a run that another
+    version planned, and `TooManyTrials`."""
+    stored, planned = await RunStore(session).plan(run), list[dict[str, Any]]()
+    if stored is None:
+        raise Conflict(f"run {run} was not planned to its end: run its scenario again")
+    if trials:
+        await check_few(session, run)
+        planned = [trial for _, trial in await Trials(session).planned(run)]
+    return await asyncio.to_thread(Plan.stored, stored, planned)
 
 
 class StepRecord:

@@ -30,10 +30,10 @@ class Once:
         if not task.cancelled() and task.exception() is None:
             del self._tasks[task.get_name()]
 
-    async def need(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def need(self, name: str, make: Callable[[], Coroutine[Any, Any, T]], *, kept: bool = True) -> T:
         """The result of that task. It is shielded: a caller that fails must not cancel what others wait
         for."""
-        return await asyncio.shield(self.begin(name, make))
+        return await asyncio.shield(self.begin(name, make, kept=kept))
 
     async def end(self) -> None:
         """Cancel what still runs, and wait until it has ended."""

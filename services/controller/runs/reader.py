@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.scenario.results import RunResults
+from leakrange.report.narrowed import ALL, Narrowing
+from leakrange.report.table import TrialTable
+from leakrange.report.worst import overview
+from leakrange.scenario.bounds import MAX_AT_ONCE
+from leakrange.scenario.results import RunResults, TrialResult
+from leakrange.scenario.table import FigureColumn, columns_of
+from leakrange.services.controller.range.record import check_few, check_number
 from leakrange.services.controller.runs.results import gather, read_record
 from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore
+from leakrange.store.files import ObjectStore
 from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Order, RunStore
 from leakrange.store.tables import RunRow
-from leakrange.store.trials import Trials
+from leakrange.store.trials import CellName, Names, Trials
 from leakrange.wire.runs import Count, RunList, RunView, State, WorstLeak
+from leakrange.wire.views import Choices, RunOverview
 
-__all__ = ["RunReader", "Stamp", "Written"]
+__all__ = ["RunPart", "RunReader", "Stamp", "Written"]
 
+A_PAGE = 500
+"""The number of trials that are read and written out together."""
 KEPT = 1000
 """The number of runs that are over whose counts of jobs and trials are kept."""
 
@@ -44,12 +53,21 @@ class Stamp(NamedTuple):
     unrecorded: str | None
 
 
+class RunPart(NamedTuple):
+    """What is shown of a run together: the ``results`` of some or all of its ``trials``, and the ``choices``
+    of the whole run where they are of some."""
+
+    results: RunResults
+    choices: Choices | None
+    trials: int
+
+
 class RunReader:
     """The runs of this range, for whoever looks. ``unrecorded`` are the failed ones, with the reason, whose
     end cannot be written down."""
 
     def __init__(
-        self, database: Database, releases: FolderStore, unrecorded: Mapping[str, str] | None = None
+        self, database: Database, releases: ObjectStore, unrecorded: Mapping[str, str] | None = None
     ) -> None:
         self._database, self._releases = database, releases
         self._unrecorded = {} if unrecorded is None else unrecorded
@@ -131,10 +149,69 @@ class RunReader:
         return Written(name=stored.name, text=stored.scenario_yaml, load=load)
 
     async def results(self, run: str) -> RunResults:
-        """Everything known of a run so far; raises `NotFound`."""
+        """Everything known of a run so far; raises `NotFound`, and `TooManyTrials`."""
         async with self._database.read() as session:
+            await check_few(session, run)
             record = await read_record(session, run)
         return await asyncio.to_thread(gather, record, self._releases)
+
+    async def part(self, run: str, narrowing: Narrowing = ALL) -> RunPart:
+        """Everything known of a run so far. Of one whose trials do not fit into memory, what is left by the
+        ``narrowing``; where that keeps all, the cells that verdicts are about. Raises `NotFound`, and
+        `TooManyTrials` where that is still too much."""
+        async with self._database.read() as session:
+            stored, trials = await RunStore(session).get(run), Trials(session)
+            count, choices = await trials.count(run), None
+            names: Names = {}
+            cells: dict[CellName, int] | None = None
+            if count > MAX_AT_ONCE:
+                if narrowing.keeps_all:
+                    cells = await trials.at_largest_budgets(run)
+                    check_number(run, sum(cells.values()))
+                else:
+                    names = narrowing.names(_undefended(stored))
+                    await check_few(session, run, names)
+                every = await trials.choices(run)
+                choices = Choices(**{f"{kind}s": list(counted) for kind, counted in every.items()})
+            record = await read_record(session, run, names, cells)
+        return RunPart(await asyncio.to_thread(gather, record, self._releases), choices, count)
+
+    async def overview(self, run: str) -> RunOverview:
+        """A run of any size in short; raises `NotFound`."""
+        async with self._database.read() as session:
+            stored, trials = await RunStore(session).get(run), Trials(session)
+            states = (await trials.tally([run]))[run]
+            choices, worst = await trials.choices(run), await trials.worst(run)
+        return overview(stored, states, choices, worst)
+
+    async def as_table(
+        self, run: str, table: Callable[[list[FigureColumn]], TrialTable], narrowing: Narrowing = ALL
+    ) -> AsyncIterator[bytes]:
+        """All trials so far as a table, in pieces: it is never whole in memory. Raises `NotFound`."""
+        async with self._database.read() as session:
+            names = narrowing.names(_undefended(await RunStore(session).get(run)))
+            figures = columns_of(await Trials(session).measured(run, names))
+        return self._pieces(run, names, table(figures))
+
+    async def _pieces(self, run: str, names: Names, table: TrialTable) -> AsyncIterator[bytes]:
+        yield table.begin()
+        after = 0
+        while True:
+            async with self._database.read() as session:
+                page = await Trials(session).page(run, names, after=after, limit=A_PAGE)
+            if not page:
+                break
+            after = page[-1][0]
+            yield await asyncio.to_thread(_piece, table, page)
+        yield table.end()
+
+
+def _piece(table: TrialTable, page: list[tuple[int, dict[str, Any]]]) -> bytes:
+    return table.piece([TrialResult.model_validate(result | {"views": {}}) for _, result in page])
+
+
+def _undefended(run: RunRow) -> list[str]:
+    return [name for name, chain in run.scenario.get("defences", {}).items() if not chain]
 
 
 def _count(states: Mapping[Any, int]) -> Count:

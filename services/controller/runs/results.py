@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,13 @@ from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 from leakrange.scenario.summary import summarise
 from leakrange.scenario.under_load import Loaded, LoadPart
-from leakrange.store.files import FolderStore, get_array, whole
+from leakrange.services.controller.range.record import stored_plan
+from leakrange.store.files import ObjectStore, get_array, whole
 from leakrange.store.loads import Loads
 from leakrange.store.models import Models
 from leakrange.store.runs import RunStore
 from leakrange.store.tables import LedgerRow, RunRow
-from leakrange.store.trials import Ledger, Trials
+from leakrange.store.trials import ALL, CellName, Ledger, Names, Trials
 from leakrange.wire.errors import Conflict, NotFound
 
 
@@ -40,13 +40,15 @@ class RunData:
     loads: dict[str, dict[str, Any]]
 
 
-async def read_record(session: AsyncSession, run_id: str) -> RunData:
-    """Read the record; raises `NotFound`. For a run that another version planned, it holds the trials
-    without their models."""
+async def read_record(
+    session: AsyncSession, run_id: str, names: Names = ALL, cells: Collection[CellName] | None = None
+) -> RunData:
+    """Read the record, with the trials of these ``names``, or of these ``cells`` alone; raises `NotFound`.
+    For a run that another version planned, it holds the trials without their models."""
     run = await RunStore(session).get(run_id)
     notes = {}
     try:
-        plan = await asyncio.to_thread(Plan.stored, await RunStore(session).plan(run_id))
+        plan = await stored_plan(session, run_id)
     except Conflict:
         plan = Plan(models=[], policies=[], streams=[], probes=[], trials=[], classes={})
         notes["models"] = "not shown: another version of Leakrange planned this run"
@@ -56,7 +58,8 @@ async def read_record(session: AsyncSession, run_id: str) -> RunData:
             figures[artifact] = (await Models(session).get(artifact)).figures
         except NotFound:
             continue  # not trained yet
-    trials = await Trials(session).of_run(run_id)
+    stored = Trials(session)
+    trials = await (stored.of_run(run_id, names) if cells is None else stored.of_cells(run_id, cells))
     return RunData(
         run,
         plan,
@@ -68,7 +71,7 @@ async def read_record(session: AsyncSession, run_id: str) -> RunData:
     )
 
 
-def gather(record: RunData, releases: FolderStore) -> RunResults:
+def gather(record: RunData, releases: ObjectStore) -> RunResults:
     """The results of a run so far. Call it in a thread: it reads files and computes."""
     run, plan = record.run, record.plan
     trials = [TrialResult.model_validate(result) for result in record.trials]
@@ -114,7 +117,7 @@ def loaded(plan: Plan, parts: dict[str, dict[str, Any]]) -> Loaded | None:
     return Loaded(spec=plan.load.model_dump(mode="json"), parts=seen)
 
 
-def _outputs(plan: Plan, model: PlannedModel, releases: FolderStore) -> np.ndarray[Any, Any] | None:
+def _outputs(plan: Plan, model: PlannedModel, releases: ObjectStore) -> np.ndarray[Any, Any] | None:
     """The uploads of users of ``model`` without any defence, as soft outputs (V, Y); None if there are no
     such uploads, or if users sent something other than outputs."""
     if model.release not in ("logits", "softmax"):

@@ -22,9 +22,8 @@ import orjson
 from pydantic import BaseModel
 
 from leakrange.scenario.completion import complete
-from leakrange.scenario.forecast import outlook
+from leakrange.scenario.forecast import foreseen
 from leakrange.scenario.language import parse
-from leakrange.scenario.matrix import expand
 from leakrange.scenario.shipped import shipped
 from leakrange.service.parent import die_with
 from leakrange.services.controller.scenarios.schemas import (
@@ -53,7 +52,7 @@ def answered(asked: Asked) -> BaseModel:
 def _checked(what: Checking) -> Planned:
     try:
         scenario = parse(what.text.encode("latin-1"), here=True)
-        return Planned(outlook=outlook(scenario.name, expand(scenario)))
+        return Planned(outlook=foreseen(scenario))
     except InvalidScenario as error:
         return Planned(mistakes=[Mistake.model_validate(each) for each in error.extra["mistakes"]])
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from leakrange.data import names
 from leakrange.jobs.steps.stream import Session
-from leakrange.scenario.plan import Plan, PlannedModel, PlannedPolicy
+from leakrange.scenario.plan import PlannedModel, PlannedPolicy
 from leakrange.scenario.results import TrialResult
 from leakrange.services.controller.range.parties import Parties
+from leakrange.services.controller.range.record import stored_plan
 from leakrange.services.controller.range.together import together
 from leakrange.services.controller.victim.demonstration import BEHAVIOURS, Demonstration, demonstrations
 from leakrange.services.controller.victim.rows import rows
@@ -227,10 +228,9 @@ class VictimService:
                     raise NothingToTry(
                         f"the run {run} is {record.state}", hint="its models can be tried when it is done"
                     )
-                planned = await RunStore(session).plan(run)
+                plan = await stored_plan(session, run, trials=True)
                 results = [TrialResult.model_validate(each) for each in await Trials(session).of_run(run)]
             by_id = {result.id: result.model_copy(update={"views": {}}) for result in results}
-            plan = await asyncio.to_thread(Plan.stored, planned)
             standings = [
                 StandingDemonstration(shown, by_id, self._parties, self._limit, self._keep)
                 for shown in demonstrations(run, plan)

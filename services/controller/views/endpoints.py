@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
 
 from leakrange.report.as_data import as_data
 from leakrange.report.charts.gallery import StripGallery
@@ -14,12 +15,14 @@ from leakrange.report.charts.standalone import standalone
 from leakrange.report.narrowed import Narrowing
 from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import policy
+from leakrange.report.table import ArrowTable, CsvTable, TrialTable
 from leakrange.scenario.results import RunResults
 from leakrange.services.controller.reading.route import Expensive
 from leakrange.services.controller.requests import Identity, of_app
+from leakrange.services.controller.runs.reader import RunReader
 from leakrange.services.controller.views.service import ViewService
 from leakrange.wire.errors import NotAcceptable, NotFound
-from leakrange.wire.views import PictureView, RunViews
+from leakrange.wire.views import PictureView, RunOverview, RunViews
 
 __all__ = ["Narrow", "View", "ViewsOf", "router"]
 
@@ -27,6 +30,8 @@ router = APIRouter(prefix="/v1/runs", tags=["views"], route_class=Expensive)
 MOST_NAMES = 200
 _OF_REPORT = {"Content-Security-Policy": f"{policy(SCRIPT)}; frame-ancestors 'none'"}
 
+TABLES: dict[str, type[TrialTable]] = {"csv": CsvTable, "arrow": ArrowTable}
+RunsOf = Annotated[RunReader, of_app("runs")]
 ViewsOf = Annotated[ViewService, of_app("views")]
 Names = Annotated[list[str], Query(default_factory=list, max_length=MOST_NAMES)]
 
@@ -92,30 +97,45 @@ async def strip(
 
 
 @router.get("/{run}/report", response_class=Response, responses=_file("text/html"))
-async def report(run: Identity, service: ViewsOf) -> Response:
-    """The run's report: one self-contained HTML page."""
-    return Response(await service.report(run), media_type="text/html; charset=utf-8", headers=_OF_REPORT)
+async def report(run: Identity, service: ViewsOf, narrow: Narrow) -> Response:
+    """The run's report: one self-contained HTML page, of the whole run or of a part. 409 where that has more
+    than 20,000 trials: ``overview`` says by which names it can be narrowed."""
+    page = await service.report(run, narrow)
+    return Response(page, media_type="text/html; charset=utf-8", headers=_OF_REPORT)
+
+
+@router.get("/{run}/overview")
+async def overview(run: Identity, runs: RunsOf) -> RunOverview:
+    """A run of any size in short: its trials by state, by provider, defence and attack, and of each attack
+    on each provider behind each defence the cell that leaks most, over its seeds."""
+    return await runs.overview(run)
 
 
 @router.get(
     "/{run}/results",
     response_model=RunResults,
-    responses={200: {"content": {"text/csv": {}}}},
+    responses={200: {"content": {each.media_type: {} for each in TABLES.values()}}},
 )
 async def results(
     run: Identity,
     service: ViewsOf,
+    runs: RunsOf,
+    narrow: Narrow,
     accept: Annotated[str | None, Header()] = None,
-    format: Annotated[str | None, Query(pattern="^(json|csv)$")] = None,
+    format: Annotated[Literal["json", "csv", "arrow"] | None, Query()] = None,
 ) -> Response:
-    """All trials, models and summaries so far, as JSON or CSV (one row a trial)."""
+    """All trials, models and summaries so far as JSON, or the trials of any run or part of one as CSV or as
+    a stream of Arrow record batches (one row a trial), which come as they are read."""
     wanted = (accept or "*/*").lower()
-    csv = format == "csv" or (format is None and "text/csv" in wanted)
-    if format is None and not csv and not any(kind in wanted for kind in ("json", "*/*", "application/*")):
+    form: str | None = format or next(
+        (name for name, each in TABLES.items() if each.media_type in wanted), None
+    )
+    if form is None and not any(kind in wanted for kind in ("json", "*/*", "application/*")):
         raise NotAcceptable(
-            "results come as application/json or text/csv", hint="use ?format=json or ?format=csv"
+            "results come as application/json, text/csv or Arrow", hint="use ?format=json, csv or arrow"
         )
-    if csv:
-        name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
-        return Response(await service.file(run, "csv"), media_type="text/csv", headers=name)
-    return Response(await service.file(run, "json"), media_type="application/json")
+    if form not in TABLES:
+        return Response(await service.file(run), media_type="application/json")
+    table, name = TABLES[form], {"Content-Disposition": f'attachment; filename="{run}.{form}"'}
+    pieces = await runs.as_table(run, table, narrow)
+    return StreamingResponse(pieces, media_type=table.media_type, headers=name)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from leakrange.report.charts.picture import Picture
 from leakrange.report.contents import Contents, read
 from leakrange.report.narrowed import ALL, Narrowing
 from leakrange.report.page import rendered
-from leakrange.report.table import to_csv
-from leakrange.scenario.results import RunResults
 from leakrange.services.controller.runs.reader import RunReader, Stamp
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import NotFound
@@ -44,22 +40,23 @@ class ViewService:
         self._reading = asyncio.Lock()  # contents are read once, however many ask for them
         self._drawing = asyncio.Lock()
         self._held: OrderedDict[tuple[str, Narrowing], Held] = OrderedDict()
-        self._reports: dict[str, str] = {}
+        self._reports: dict[tuple[str, Narrowing], str] = {}
         self._writing = asyncio.Lock()
         # One file, shared by all who download it: a large one takes long to send.
-        self._files: dict[tuple[str, str], tuple[Stamp, bytes]] = {}
+        self._file: tuple[str, Stamp, bytes] | None = None
 
     async def contents(self, run: str, narrowing: Narrowing = ALL) -> Held:
-        """The results of the run so far; raises `NotFound`."""
+        """The results of the run so far; raises `NotFound`, and `TooManyTrials` where the narrowing leaves
+        more than fit into memory."""
         async with self._reading:
             now = await self._runs.stamp(run)
             held = self._held.get((run, narrowing))
             if held is None or (held.stamp != now and time.monotonic() > held.until):
                 began = time.monotonic()
-                results = await self._runs.results(run)
-                contents = await asyncio.to_thread(read, results, narrowing)
+                part = await self._runs.part(run, narrowing)
+                contents = await asyncio.to_thread(read, part.results, narrowing, part.choices, part.trials)
                 ended = time.monotonic()
-                until = ended if results.state in FINAL else ended + REST * (ended - began)
+                until = ended if part.results.state in FINAL else ended + REST * (ended - began)
                 held = self._held[run, narrowing] = Held(contents, now, until)
             self._held.move_to_end((run, narrowing))
             while len(self._held) > KEPT:
@@ -74,30 +71,22 @@ class ViewService:
             raise NotFound(f"run {run} has no view {name!r}", hint="the list of the run's views names them")
         return picture
 
-    async def file(self, run: str, form: Literal["json", "csv"]) -> bytes:
-        """All results of the run so far, as a file; raises `NotFound`."""
+    async def file(self, run: str) -> bytes:
+        """All results of the run so far as JSON; raises `NotFound`, and `TooManyTrials`."""
         async with self._writing:
             now = await self._runs.stamp(run)
-            file = self._files.get((run, form))
-            if file is None or file[0] != now:
+            if self._file is None or self._file[:2] != (run, now):
                 results = await self._runs.results(run)
-                file = now, await asyncio.to_thread(_FILES[form], results)
-                self._files = {(run, form): file}
-        return file[1]
+                self._file = run, now, await asyncio.to_thread(lambda: results.model_dump_json().encode())
+        return self._file[2]
 
-    async def report(self, run: str) -> str:
-        """The report page; that of a finished run is kept. Raises `NotFound`."""
+    async def report(self, run: str, narrowing: Narrowing = ALL) -> str:
+        """The report page; that of a finished run is kept. Raises `NotFound`, and `TooManyTrials`."""
         async with self._drawing:
-            if run in self._reports:
-                return self._reports[run]
-            contents = (await self.contents(run)).contents
+            if (run, narrowing) in self._reports:
+                return self._reports[run, narrowing]
+            contents = (await self.contents(run, narrowing)).contents
             page = await asyncio.to_thread(rendered, contents)
             if contents.results.state in FINAL:
-                self._reports = {run: page}
+                self._reports = {(run, narrowing): page}
         return page
-
-
-_FILES: dict[str, Callable[[RunResults], bytes]] = {
-    "json": lambda results: results.model_dump_json().encode(),
-    "csv": lambda results: to_csv(results).encode(),
-}

@@ -60,16 +60,20 @@ def imputed(
     They are shares among the users who are alike in all that is known, drawn towards the shares among those
     who are alike in one attribute less, the last one; and so on to the shares of all.
     """
+    alike = np.zeros(len(hidden), dtype=np.int64)
+    levels = [alike]
+    for attribute in known:
+        _, value = np.unique(attribute, return_inverse=True)
+        _, alike = np.unique(alike * len(hidden) + value, return_inverse=True)
+        levels.append(alike)
     probabilities = np.empty((len(hidden), classes))
     for each in np.unique(fold):
         others = fold != each
         shares = np.full_like(probabilities, 1.0 / classes)
-        alike = np.zeros(len(hidden), dtype=np.int64)
-        for attribute in (alike, *known):
-            _, value = np.unique(attribute, return_inverse=True)
-            _, alike = np.unique(alike * len(hidden) + value, return_inverse=True)
-            counts = np.zeros((int(alike.max()) + 1, classes))
-            np.add.at(counts, (alike[others], hidden[others]), 1.0)
+        for alike in levels:
+            size = int(alike.max()) + 1, classes
+            places = alike[others] * classes + hidden[others]
+            counts = np.bincount(places, minlength=size[0] * classes).reshape(size)
             shares = (counts[alike] + WEIGHT * shares) / (counts.sum(axis=1)[alike, np.newaxis] + WEIGHT)
         probabilities[~others] = shares[~others]
     return probabilities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,19 @@ from leakrange.metrics.roc import one_against_rest
 
 __all__ = ["BesideBlind", "BesideImputation", "ByItself", "Controlled", "control_area", "excess"]
 
+UNKNOWN = (0.0, 1.0)
+"""The interval of an AUC of which nothing is known."""
+
+
+@dataclass(frozen=True)
+class _Area:
+    """An AUC, its 95 % interval, and the contribution of each sample to it (N,)."""
+
+    value: float
+    low: float
+    high: float
+    offsets: NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Controlled:
@@ -24,6 +38,16 @@ class Controlled:
 
     attack: Ranking
     control: Ranking
+
+    @cached_property
+    def areas(self) -> tuple[_Area, _Area] | None:
+        """The AUCs of both, the control's at least .5. None where one of them has none."""
+        attack, control = _area(self.attack), _area(self.control)
+        if attack is None or control is None:
+            return None
+        if control.value <= 0.5 and (control.low, control.high) != UNKNOWN:
+            control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.offsets)))
+        return attack, control
 
 
 class BesideImputation(Controlled):
@@ -38,20 +62,10 @@ class ByItself:
     """The outcome of a control that is a trial of its own, and no attack."""
 
 
-@dataclass(frozen=True)
-class _Area:
-    """An AUC, its 95 % interval, and the contribution of each sample to it (N,)."""
-
-    value: float
-    low: float
-    high: float
-    offsets: NDArray[np.float64]
-
-
 def control_area(controlled: Controlled) -> float | None:
     """The AUC of the control, at least .5, since a guess without the model may as well be random. None where
     the attack has no AUC."""
-    pair = _areas(controlled)
+    pair = controlled.areas
     return None if pair is None else pair[1].value
 
 
@@ -64,7 +78,7 @@ def excess(controlled: Controlled) -> Estimate | None:
     (DeLong et al., Biometrics 44, 1988; for samples that resemble each other Obuchowski, Biometrics 53,
     1997). So it is the AUC's own interval less .5 where the control knows nothing.
     """
-    pair = _areas(controlled)
+    pair = controlled.areas
     if pair is None:
         return None
     attack, control = pair
@@ -78,19 +92,6 @@ def excess(controlled: Controlled) -> Estimate | None:
     return Estimate.within(value, (max(float(low), -1.0), min(float(high), 1.0)))
 
 
-UNKNOWN = (0.0, 1.0)
-"""The interval of an AUC of which nothing is known."""
-
-
-def _areas(controlled: Controlled) -> tuple[_Area, _Area] | None:
-    attack, control = _area(controlled.attack), _area(controlled.control)
-    if attack is None or control is None:
-        return None
-    if control.value <= 0.5 and (control.low, control.high) != UNKNOWN:
-        control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.offsets)))
-    return attack, control
-
-
 def _area(ranking: Ranking) -> _Area | None:
     """The AUC as `leakrange.metrics.trial.auc` gives it: of several classes the mean, to which a class adds
     one half where a fold has no samples of it; of a single class nothing is then known, and the interval is
@@ -100,9 +101,11 @@ def _area(ranking: Ranking) -> _Area | None:
     if not decided:
         return None
     fold = np.zeros(len(scores), dtype=int) if ranking.fold is None else ranking.fold
+    _, index, samples = np.unique(fold, return_inverse=True, return_counts=True)
     values, offsets, lacking = [], np.zeros(len(scores)), False
     for ranks, positive in decided:
-        if any(positive[fold == each].all() or not positive[fold == each].any() for each in np.unique(fold)):
+        in_class = np.bincount(index[positive], minlength=len(samples))
+        if ((in_class == 0) | (in_class == samples)).any():
             values.append(0.5)
             lacking = True
             continue

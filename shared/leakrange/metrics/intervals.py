@@ -66,8 +66,7 @@ def auc_interval(area: float, positives: float, negatives: float) -> tuple[float
 
     def bound(end: float) -> float:
         near, far = area, end
-        for _ in range(100):
-            middle = (near + far) / 2
+        while (middle := (near + far) / 2) not in (near, far):
             if distance(middle) <= Z95:
                 near = middle
             else:

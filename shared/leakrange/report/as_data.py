@@ -22,6 +22,7 @@ def as_data(contents: Contents) -> RunViews:
         run=results.run,
         name=results.name,
         state=results.state,
+        part=contents.part,
         verdict=contents.headline.word,
         headline=contents.headline.sentence,
         recommendation=contents.headline.recommendation,

@@ -11,7 +11,7 @@ from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings
 from leakrange.report.glance import GlanceRow, glance
 from leakrange.report.headline import Headline, headline
-from leakrange.report.narrowed import ALL, Narrowing, choices, narrowed
+from leakrange.report.narrowed import ALL, Narrowing, choices, narrowed, part_sentence
 from leakrange.report.sections import Section, chart_sections
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults
@@ -33,6 +33,8 @@ class Contents:
     sections: list[Section]
     choices: Choices
     narrowing: Narrowing = ALL
+    part: str = ""
+    """Says which part of the run it is about; empty where it is the whole."""
 
     @property
     def results(self) -> RunResults:
@@ -66,9 +68,17 @@ class Contents:
         }
 
 
-def read(results: RunResults, narrowing: Narrowing = ALL) -> Contents:
-    """The contents at any state of a run: they name what has not been measured, and draw no empty charts."""
+def read(
+    results: RunResults,
+    narrowing: Narrowing = ALL,
+    every: Choices | None = None,
+    trials: int | None = None,
+) -> Contents:
+    """The contents at any state of a run: they name what has not been measured, and draw no empty charts.
+    ``every`` and ``trials``: the choices of the whole run and the number of its trials, where ``results`` has
+    a part of it: what is left by the narrowing, or the largest budgets."""
     findings = narrowed(results, narrowing)
+    whole = len(results.trials) if trials is None else trials
     return Contents(
         findings=findings,
         headline=headline(findings),
@@ -77,6 +87,7 @@ def read(results: RunResults, narrowing: Narrowing = ALL) -> Contents:
         tiles=tiles(findings),
         glance=glance(findings),
         sections=chart_sections(findings),
-        choices=choices(results),
+        choices=every or choices(results),
         narrowing=narrowing,
+        part=part_sentence(narrowing, len(findings.results.trials), whole),
     )

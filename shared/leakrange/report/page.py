@@ -52,6 +52,7 @@ def rendered(contents: Contents) -> str:
         headline=contents.headline,
         sentences=contents.sentences,
         caveats=contents.caveats,
+        part=contents.part,
         tiles=contents.tiles,
         glance=contents.glance,
         endless=contents.endless,

@@ -1,13 +1,23 @@
-"""The worst leak of a run, as a list of runs shows it."""
+"""The worst leak of a run, as a list of runs shows it; and a run of any size in short."""
 
 from __future__ import annotations
 
-from leakrange.metrics.numbers import titled
+from collections.abc import Mapping, Sequence
+
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import leakage_of
+from leakrange.metrics import described
+from leakrange.metrics.intervals import student_interval
+from leakrange.metrics.numbers import count, deviation, titled
 from leakrange.report.findings import Findings, Subject, leaked
 from leakrange.report.headline import grade_of, thing
+from leakrange.scenario.partial import attack_names
+from leakrange.store.tables import RunRow
+from leakrange.store.trials import StoredCell
 from leakrange.wire.runs import WorstLeak
+from leakrange.wire.views import RunOverview, WorstCell
 
-__all__ = ["worst_leak"]
+__all__ = ["overview", "worst_leak"]
 
 ORDER = ("A", "B", "?", "C", "D", "E")
 """The grades from the best to the worst: what cannot be told is worse than no leak, and no leak yet."""
@@ -38,3 +48,47 @@ def _sentence(findings: Findings, subject: Subject, defence: str) -> str:
     if word == "unclear":
         return f"Whether “{subject.provider}” gives away {hidden}{under} cannot be told: {figure}"
     return f"No leak found; nearest to one is {hidden} of “{subject.provider}”{under}: {figure}"
+
+
+def overview(
+    run: RunRow,
+    states: Mapping[str, int],
+    choices: Mapping[str, dict[str, int]],
+    worst: Sequence[StoredCell],
+) -> RunOverview:
+    """A run in short, from what the database sums up of it (`leakrange.store.trials.Trials`): its trials by
+    state, those of each provider, defence and attack, and the worst cells."""
+    kinds = {name: leakage_of(attacks[kind].kind).name for name, kind in attack_names(run.scenario).items()}
+    cells = [
+        WorstCell(
+            **{name: getattr(each, name) for name in ("provider", "defence", "attack", "seeds", "mean")},
+            cell=each.rest,
+            metric=kinds[each.attack],
+            deviation=each.deviation,
+            interval=None
+            if each.deviation is None
+            else student_interval(each.mean, each.deviation, each.seeds),
+        )
+        for each in worst
+    ]
+    return RunOverview(
+        run=run.id,
+        name=run.name,
+        state=run.state,
+        sentence=_first(cells[0], sum(states.values())) if cells else "Nothing has been measured yet.",
+        trials=dict(states),
+        providers=choices["provider"],
+        defences=choices["defence"],
+        attacks=choices["attack"],
+        worst=cells,
+    )
+
+
+def _first(cell: WorstCell, trials: int) -> str:
+    metric = described(cell.metric)
+    spread = "" if cell.deviation is None else f" {deviation(cell.deviation, metric.unit)}"
+    return (
+        f"Of {count(trials, 'trial')} the attack “{cell.attack}” on “{cell.provider}” behind “{cell.defence}”"
+        f" goes furthest ({cell.cell}): {titled(metric, cell.mean)}{spread} over {count(cell.seeds, 'seed')}."
+        " It is the greatest of many means, so part of it may be chance."
+    )

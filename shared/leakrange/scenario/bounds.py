@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.samples import Span, Split
 from leakrange.scenario.document import AttackSpec, Head
 from leakrange.scenario.mistakes import Mistakes, Path
 
-__all__ = ["MAX_MODELS", "MAX_NEEDS", "MAX_REQUESTS", "MAX_TRIALS", "Requests", "check_bounds"]
+__all__ = [
+    "MAX_AT_ONCE",
+    "MAX_MODELS",
+    "MAX_NEEDS",
+    "MAX_REQUESTS",
+    "MAX_TRIALS",
+    "Requests",
+    "check_bounds",
+    "refuse_requests",
+]
 
-MAX_TRIALS = 20_000
+MAX_TRIALS = 1_000_000
+MAX_AT_ONCE = 20_000
+"""Trials that are held in memory together: those of a run under load, and of one report."""
 MAX_MODELS = 10_000
 """Models to train, attackers' shadows and obfuscators among them."""
-MAX_NEEDS = 500_000
+MAX_NEEDS = 10_000_000
 """Draws and shadows that all trials together name."""
 MAX_REQUESTS = 200_000
 """Sessions of users and chunks of attackers' questions."""
@@ -32,15 +44,20 @@ class Requests:
         have more than `MAX_REQUESTS`."""
         self._count += -(-total // self._chunk)
         if self._count > MAX_REQUESTS:
-            Mistakes().refuse(
-                ("chunk",),
-                f"users and attackers would send more than {MAX_REQUESTS} requests of {self._chunk} samples:"
-                " take a larger 'chunk', fewer 'samples' of the clients, or fewer seeds, defences or repeats",
-            )
+            refuse_requests(self._chunk)
         return [
             Span(data=data, split=split, start=start, stop=min(start + self._chunk, total), variant=variant)
             for start in range(0, total, self._chunk)
         ]
+
+
+def refuse_requests(chunk: int) -> NoReturn:
+    """Refuse a plan with too many requests of ``chunk`` samples, by `InvalidScenario`."""
+    Mistakes().refuse(
+        ("chunk",),
+        f"users and attackers would send more than {MAX_REQUESTS} requests of {chunk} samples:"
+        " take a larger 'chunk', fewer 'samples' of the clients, or fewer seeds, defences or repeats",
+    )
 
 
 def check_bounds(
@@ -57,7 +74,8 @@ def check_bounds(
     trials = cells * sum(targets * len(each.knowledge or ()) for each, targets in checked.values())
     if trials > MAX_TRIALS:
         message = (
-            f"the matrix has {trials} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
+            f"the matrix has {trials:,} trials, at most {MAX_TRIALS:,}: take fewer seeds, budgets or"
+            " defences, or several scenarios"
         )
         mistakes.add((), message)
     attacks = {name: each for name, (each, _) in checked.items()}

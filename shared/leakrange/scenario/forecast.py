@@ -9,12 +9,26 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.scenario.bounds import MAX_AT_ONCE, MAX_REQUESTS, refuse_requests
+from leakrange.scenario.document import Scenario
+from leakrange.scenario.matrix import Expansion
 from leakrange.scenario.partial import partial_answers
 from leakrange.scenario.plan import Plan
+from leakrange.scenario.sizes import Sizes, split_sizes
 from leakrange.scenario.unread import unread_decoders
 
-__all__ = ["ExpectedTraining", "Forecast", "Outlook", "Trained", "forecast", "outlook", "trains_like"]
+__all__ = [
+    "ExpectedTraining",
+    "Forecast",
+    "Outlook",
+    "Trained",
+    "forecast",
+    "foreseen",
+    "outlook",
+    "trains_like",
+]
 
+COUNTS = ("trials", "models", "uploads", "asked", "requests")
 Trained = tuple[float, int]
 """The cost of one training: its seconds, and the epochs that it was to have."""
 
@@ -29,11 +43,13 @@ class ExpectedTraining(BaseModel):
 
 
 class Outlook(BaseModel):
-    """What a plan comes to, whatever is stored: ``trainings`` by the digest of what is trained, and
-    ``warnings`` of what it leaves out. The other fields are those of `Forecast`."""
+    """What a plan comes to, whatever is stored: ``models`` of providers to train, all ``trainings`` by the
+    digest of what is trained, and ``warnings`` of what it leaves out. The other fields are those of
+    `Forecast`."""
 
     name: str
     trials: int
+    models: int
     uploads: int
     asked: int
     requests: int
@@ -66,17 +82,45 @@ def trains_like(recipe: TrainingRecipe) -> str:
     return "/".join("" if part is None else str(part) for part in parts)
 
 
-def outlook(name: str, plan: Plan) -> Outlook:
-    """The outlook of the scenario of that name."""
+def foreseen(scenario: Scenario, sizes: Sizes = split_sizes) -> Outlook:
+    """The outlook of a scenario. A large matrix is counted by its first two seeds: each further one adds what
+    the second adds. Raises `InvalidScenario` as `expand` does."""
+    one, two = (
+        outlook(scenario.model_copy(update={"seeds": scenario.seeds[:seeds]}), sizes) for seeds in (1, 2)
+    )
+    more = len(scenario.seeds) - 2
+    if more < 1 or one.trials * len(scenario.seeds) <= MAX_AT_ONCE:
+        return outlook(scenario, sizes)
+    counts = {name: getattr(two, name) + more * (getattr(two, name) - getattr(one, name)) for name in COUNTS}
+    if counts["requests"] > MAX_REQUESTS:
+        refuse_requests(scenario.chunk)
+    added = [each for digest, each in two.trainings.items() if digest not in one.trainings]
+    others = {f"{place} of seed {n + 3}": each for place, each in enumerate(added) for n in range(more)}
+    note = (
+        f"This is counted by the first two of {more + 2} seeds. Whether models of the others are trained"
+        " already is seen when the run begins."
+    )
+    given = {"trainings": two.trainings | others, "warnings": [*two.warnings, note]}
+    return two.model_copy(update=counts | given)
+
+
+def outlook(scenario: Scenario, sizes: Sizes = split_sizes) -> Outlook:
+    """The outlook of a scenario, every trial counted, and none kept. Raises `InvalidScenario` as `expand`
+    does."""
+    expansion = Expansion(scenario, sizes)
+    trials = sum(1 for _ in expansion)
+    plan, tried = expansion.plan(), list(expansion.tried.values())
     recipes = {each.artifact: each.recipe for each in plan.trained}
     probes = [probe for probe in plan.probes if not probe.downloads and not probe.replays]
     uploads = [
         span.stop - span.start for stream in plan.streams if not stream.replays for span in stream.spans
     ]
     asked = [span.stop - span.start for probe in probes for span in probe.spans]
+    names = {name: spec.kind for name, spec in scenario.attacks.items()}
     return Outlook(
-        name=name,
-        trials=len(plan.trials),
+        name=scenario.name,
+        trials=trials,
+        models=sum(model.remote is None for model in plan.models),
         uploads=sum(uploads),
         asked=sum(asked),
         requests=len(uploads) + len(asked),
@@ -89,14 +133,7 @@ def outlook(name: str, plan: Plan) -> Outlook:
             )
             for digest, recipe in recipes.items()
         },
-        warnings=[
-            *unread_decoders(trial.result for trial in plan.trials),
-            *partial_answers(
-                _answers(plan),
-                [trial.result for trial in plan.trials],
-                {trial.result.attack: trial.attack for trial in plan.trials},
-            ),
-        ],
+        warnings=[*unread_decoders(tried), *partial_answers(_answers(plan), tried, names)],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from leakrange.scenario.bounds import MAX_REQUESTS, MAX_TRIALS
+from leakrange.scenario.bounds import MAX_AT_ONCE, MAX_REQUESTS
 from leakrange.scenario.load import Alternative, LoadSpec
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan, PlannedPolicy, PlannedProbe, PlannedTrial
@@ -29,9 +29,9 @@ def under_limits(plan: Plan, load: LoadSpec) -> Plan:
         for each in load.alternatives:
             name = _named(policy.defence, each)
             policies[name] = PlannedPolicy(defence=name, chain=policy.chain, digest=policy.digest)
-    if len(trials) > MAX_TRIALS or sum(len(probe.spans) for probe in probes) > MAX_REQUESTS:
+    if len(trials) > MAX_AT_ONCE or sum(len(probe.spans) for probe in probes) > MAX_REQUESTS:
         message = (
-            f"at most {MAX_TRIALS} trials and {MAX_REQUESTS} requests under all limits together: take fewer"
+            f"at most {MAX_AT_ONCE} trials and {MAX_REQUESTS} requests under all limits together: take fewer"
         )
         Mistakes().refuse(("load", "limits"), message)
     return plan.model_copy(

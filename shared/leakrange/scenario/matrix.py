@@ -3,9 +3,10 @@ needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
+from typing import Any
 
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.target import Target
@@ -25,7 +26,7 @@ from leakrange.scenario.provider import resolve
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, known_sizes, split_sizes
 
-__all__ = ["UNKNOWN_SAMPLES", "expand"]
+__all__ = ["UNKNOWN_SAMPLES", "Expansion", "expand"]
 
 
 def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
@@ -43,14 +44,11 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     few records. Raises `InvalidScenario` if nothing is left, if the plan would have too many requests, or if
     the data cannot be split as the scenario wants.
 
-    ``sizes`` tells how many samples each split holds, or None where that is not known here.
+    ``sizes`` tells how many samples each split holds, or None where that is not known here. All trials are
+    in memory at once: `Expansion` gives those of a large scenario one by one.
     """
-    plan = _Expansion(scenario, sizes).plan()
-    if not plan.trials:
-        Mistakes().refuse(
-            (), "no trial is left: every combination is without sense, or the data is too small"
-        )
-    return plan
+    expansion = Expansion(scenario, sizes)
+    return expansion.plan(list(expansion))
 
 
 def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> list[Knowledge]:
@@ -69,8 +67,11 @@ def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> li
     return [each for each in known if each == "unaware"] if chain.on_device else known[:1]
 
 
-class _Expansion:
-    def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
+class Expansion:
+    """The trials of a checked scenario one after the other, in the order of `expand`, and behind the last of
+    them the rest of its plan. It keeps no trial. Raises what `expand` raises."""
+
+    def __init__(self, scenario: Scenario, sizes: Sizes = split_sizes) -> None:
         self.scenario, sizes = scenario, cache(sizes)
         client = next(iter(scenario.clients.values()))
         self.local = DefenceChain.parse(client.defence, outputs_at="device")
@@ -92,6 +93,12 @@ class _Expansion:
         )
         self.targets = {name: self._targets(spec) for name, spec in scenario.attacks.items()}
         self.draws = self._draws()
+        self.count = 0
+        """The number of trials so far."""
+        self.tried: dict[tuple[str, str], TrialResult] = {}
+        """The first trial of each attack on each provider."""
+        self._defences: dict[str, None] = {}
+        self._shown: set[tuple[str, str]] = set()
 
     def _asked(self, defence: str, undefended: str) -> str:
         """Return the first defence with the same policy as ``defence``: queries have the same answers under
@@ -122,11 +129,25 @@ class _Expansion:
         entry = registered.attacks()[spec.kind]
         return {name: targets_of(entry, spec, self.providers[name]) for name in spec.providers or ()}
 
-    def plan(self) -> Plan:
-        trials = list(self._trials())
+    def __iter__(self) -> Iterator[PlannedTrial]:
+        for trial in self._trials():
+            result, needs = trial.result, trial.needs
+            self.count += 1
+            self.tried.setdefault((result.provider, result.attack), result)
+            self._defences[result.defence] = None
+            spans = [span.model_dump_json() for span in needs.shows]
+            self._shown.update(product(needs.shadows, spans))
+            yield trial
+
+    def plan(self, trials: Sequence[PlannedTrial] = ()) -> Plan:
+        """The plan, when all trials were taken. It holds those that are given: a run keeps its own in rows of
+        the database."""
+        if not self.count:
+            Mistakes().refuse(
+                (), "no trial is left: every combination is without sense, or the data is too small"
+            )
         probes = self.needed.probes()
-        used = dict.fromkeys([trial.result.defence for trial in trials])
-        used |= dict.fromkeys([probe.defence for probe in probes])
+        used = self._defences | dict.fromkeys([probe.defence for probe in probes])
         return Plan(
             form=FORM,
             models=list(self.needed.models.values()),
@@ -136,8 +157,9 @@ class _Expansion:
             policies=[self._policy(name) for name in used],
             streams=list(self.needed.streams.values()),
             probes=probes,
-            trials=trials,
-            classes=self._classes(trials),
+            trials=list(trials),
+            classes=self._classes(),
+            shown=len(self._shown),
         )
 
     def _policy(self, defence: str) -> PlannedPolicy:
@@ -145,10 +167,10 @@ class _Expansion:
         chain = self.chains[defence].policy if defence in self.chains else Chain(())
         return PlannedPolicy(defence=defence, chain=chain, digest=chain.digest())
 
-    def _classes(self, trials: list[PlannedTrial]) -> dict[str, dict[str, list[str]]]:
+    def _classes(self) -> dict[str, dict[str, list[str]]]:
         classes: dict[str, dict[str, list[str]]] = {}
-        for trial in trials:
-            result, of_data = trial.result, classes.setdefault(trial.result.data, {})
+        for result in self.tried.values():
+            of_data = classes.setdefault(result.data, {})
             provider = self.providers[result.provider]
             for name in (*names(provider.target), *names(provider.hides)):
                 of_data[name] = list(provider.attributes[name].classes)
@@ -163,26 +185,25 @@ class _Expansion:
             for attack, spec in self.scenario.attacks.items():
                 on_device = kind_of(registered.attacks()[spec.kind]).on_device
                 known = _knowledges(spec, chain, on_device=on_device)
+                same: dict[str, Any] = {
+                    "needed": self.needed,
+                    "provider": provider,
+                    "defence": defence,
+                    "chain": chain,
+                    "local": self.local,
+                    "policy": chain.outputs.spec(),
+                    "changes_devices": bool(chain.on_device),
+                    "changes_model": chain.changes_model,
+                    "substitutes": any(link.substitutes for _, link in chain.inputs),
+                    "devices_defend": bool(self.local),
+                    "sizes": self.sizes[provider.label],
+                }
                 targets = self.targets[attack].get(provider.name, ())
                 settings = product(targets, known, self.scenario.budgets, self.scenario.seeds)
                 for target, knowledge, budget, seed in settings:
+                    draws = self._asks_in(target, knowledge)
                     cell = PlannedCell(
-                        needed=self.needed,
-                        provider=provider,
-                        target=target,
-                        defence=defence,
-                        chain=chain,
-                        local=self.local,
-                        knowledge=knowledge,
-                        budget=budget,
-                        policy=chain.outputs.spec(),
-                        changes_devices=bool(chain.on_device),
-                        changes_model=chain.changes_model,
-                        substitutes=any(link.substitutes for _, link in chain.inputs),
-                        devices_defend=bool(self.local),
-                        seed=seed,
-                        draws=self._asks_in(target, knowledge),
-                        sizes=self.sizes[provider.label],
+                        target=target, knowledge=knowledge, budget=budget, seed=seed, draws=draws, **same
                     )
                     trial = self._trial(cell, attack, spec)
                     if trial is not None:

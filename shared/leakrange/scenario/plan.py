@@ -7,9 +7,9 @@ The plan is stored with the run, so that a controller that is restarted goes on 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import product
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError
@@ -151,9 +151,9 @@ class PlannedModel(TrialModel):
         """The recipe's digest."""
         return self.recipe.digest()
 
-    def shows(self, span: Span) -> ShowJob:
+    def shows(self, span: Span, *further: Span) -> ShowJob:
         """The fleet's job that computes the releases of a model that nobody serves for ``span``."""
-        return ShowJob(recipe=self.recipe, release=self.release, span=span)
+        return ShowJob(recipe=self.recipe, release=self.release, span=span, further=further)
 
     def served_as(self, public: PublicNames) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
@@ -308,6 +308,14 @@ class PlannedTrial(Strict):
     samples: dict[str, int] = {}
     """By probe, of how many of its first samples the answers are used."""
 
+    @classmethod
+    def stored(cls, stored: dict[str, Any]) -> PlannedTrial:
+        """Read a trial that was stored with a run. Raises `Conflict` if another version stored it."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            raise Conflict(ANOTHER_VERSION) from error
+
     def judged(self, judged: Judged) -> TrialResult:
         """The result with what was found out."""
         return self.result.model_copy(
@@ -344,11 +352,14 @@ class Plan(Strict):
     policies: list[PlannedPolicy]
     streams: list[PlannedStream]
     probes: list[PlannedProbe]
-    trials: list[PlannedTrial]
+    trials: list[PlannedTrial] = []
+    """Empty in the plan of a run, whose trials stand in rows of the database."""
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
     load: LoadSpec | None = None
     """The load users who ask the probes, if it is not the fleet."""
+    shown: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """How many spans attackers' own models show, each model for itself."""
     form: int = 1
     """Raised when trials need what earlier plans do not say: an older plan can be read, and not carried
     out."""
@@ -358,20 +369,30 @@ class Plan(Strict):
         """Everything that has to be trained."""
         return [*(each for each in self.models if each.remote is None), *self.shadows, *self.obfuscators]
 
+    @cached_property
+    def models_by_id(self) -> dict[str, PlannedModel]:
+        """The models that are served, by their ids."""
+        return {each.id: each for each in self.models}
+
+    @cached_property
+    def shadows_by_id(self) -> dict[str, PlannedModel]:
+        """The attackers' own models, by their ids."""
+        return {each.id: each for each in self.shadows}
+
+    @cached_property
+    def streams_by_id(self) -> dict[str, PlannedStream]:
+        """The streams of users, by their ids."""
+        return {each.id: each for each in self.streams}
+
     def steps(self) -> dict[str, int]:
         """Return how many steps of each kind are known beforehand. The number of fits and of students'
         hand-ins depends on answers: the trials stand for those."""
         trained = {each.artifact for each in self.trained}
         for model in self.models:
             trained |= {each.artifact for each in (model.teacher, model.extractor) if each is not None}
-        asked = {
-            (tuple(trial.needs.shadows), tuple(span.model_dump_json() for span in trial.needs.shows))
-            for trial in self.trials
-        }
-        shown = {pair for shadows, spans in asked for pair in product(shadows, spans)}
         counts = {
             TRAIN.name: len(trained),
-            SHOW.name: len(shown),
+            SHOW.name: self.shown,
             CRAFT.name: len(self.crafts),
             SERVE.name: len(self.models),
             STREAM.name: sum(len(stream.spans) for stream in self.streams if not stream.replays),
@@ -386,18 +407,17 @@ class Plan(Strict):
         return [len(self.classes[model.data][name]) for name in names(model.target)]
 
     def dumped(self) -> dict[str, Any]:
-        """Return the plan as it is stored; `stored` reads it."""
-        trials = [each.model_dump(mode="json") for each in self.trials]
-        return self.model_dump(mode="json", exclude={"trials"}) | {"trials": trials}
+        """Return the plan without its trials, as it is stored; `stored` reads it."""
+        return self.model_dump(mode="json", exclude={"trials"})
 
     @classmethod
-    def stored(cls, stored: dict[str, Any] | None) -> Plan:
-        """Read the plan that was stored with a run. Raises `Conflict` if another version of Leakrange stored
-        it, with another form of plans or recipes."""
+    def stored(cls, stored: dict[str, Any] | None, trials: Iterable[dict[str, Any]] = ()) -> Plan:
+        """Read the plan that was stored with a run, with those of its ``trials``. Raises `Conflict` if
+        another version of Leakrange stored it, with another form of plans or recipes."""
+        # One after the other: reading a large plan as a whole would stop all threads meanwhile.
+        planned = [PlannedTrial.stored(each) for each in trials]
         try:
-            # One after the other: reading a large plan as a whole would stop all threads meanwhile.
-            trials = [PlannedTrial.model_validate(each) for each in (stored or {}).get("trials", ())]
-            return cls.model_validate(stored and stored | {"trials": trials})
+            return cls.model_validate(stored and stored | {"trials": planned})
         except (ValidationError, TypeError) as error:
             raise Conflict(ANOTHER_VERSION) from error
 

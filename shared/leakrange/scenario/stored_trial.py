@@ -50,7 +50,7 @@ class StoredTrial(Trial):
     def __init__(
         self, plan: Plan, planned: PlannedTrial, stored: Stored, releases: ReleaseStore, record: Record
     ) -> None:
-        self._plan, self.planned = plan, planned
+        self.planned = planned
         self.results: Mapping[str, Fitted] = {}
         self.handed: Uploaded | None = None
         self.taken_steps: dict[str, Any] = {}
@@ -58,14 +58,17 @@ class StoredTrial(Trial):
         self.attack, self.hidden = planned.result.attack, planned.result.sensitive
         self.budget, self.seed = planned.result.budget, planned.result.seed
         self.parameters, self.needs = planned.parameters, planned.needs
-        self.model: PlannedModel = next(model for model in plan.models if model.id == planned.model)
-        self._stream = next((each for each in plan.streams if each.id in planned.needs.streams[:1]), None)
+        self.model: PlannedModel = plan.models_by_id[planned.model]
+        self.shadows = [plan.shadows_by_id[name] for name in planned.needs.shadows]
+        """The attacker's own models."""
+        self._stream = next((plan.streams_by_id[name] for name in planned.needs.streams[:1]), None)
+        self._attributes = plan.classes[self.model.data]
         self.classes = self._classes(self.hidden)
         self.observed = _by_chunk(stored.streams)
         self.undefended = _by_chunk(stored.undefended)
 
     def _classes(self, attribute: str) -> int:
-        return len(self._plan.classes[self.model.data][attribute])
+        return len(self._attributes[attribute])
 
     @property
     def uploaded(self) -> Uploaded:
@@ -134,12 +137,6 @@ class StoredTrial(Trial):
         jobs = [shadow.shows(span) for shadow in self.shadows]
         return [Shown(job.recipe.data, job.identity()) for job in jobs]
 
-    @property
-    def shadows(self) -> list[PlannedModel]:
-        """The attacker's own models."""
-        planned = {shadow.id: shadow for shadow in self._plan.shadows}
-        return [planned[name] for name in self.needs.shadows]
-
     def jobs(self) -> dict[str, FitJob]:
         """Return the jobs that fit its attack, by role. Raises `LeakrangeError` if the evidence is not
         there."""
@@ -170,6 +167,15 @@ class StoredTrial(Trial):
         if self.handed is None:
             raise NotFound(f"nothing is handed in for {self.planned.result.id}")
         return self.about_hidden(self.handed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A store cannot be sent to another process: who gets the trial there gives it stores of its own.
+        return vars(self) | {"_releases": None, "_recorded": None}
+
+    def reading(self, releases: ReleaseStore, record: Record) -> StoredTrial:
+        """Return this trial, which another process has sent, reading from these stores."""
+        self._releases, self._recorded = releases, record
+        return self
 
     def judged(self) -> TrialResult:
         """Return its result. Raises `LeakrangeError` if it cannot be computed."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leakrange.metrics import Estimate, with_unmeasurable
 from leakrange.scenario.results import TrialResult
 
-__all__ = ["OWN", "FigureColumn", "columns", "rows"]
+__all__ = ["OWN", "FigureColumn", "columns", "columns_of", "rows"]
 
 OWN = ("id", *(name for name in TrialResult.model_fields if name not in ("id", "metrics", "views")))
 """The columns that every table has: what was varied, and how far the trial is."""
@@ -33,17 +33,29 @@ class FigureColumn:
 
 def columns(trials: Sequence[TrialResult]) -> list[FigureColumn]:
     """Return a column for each metric, followed by ``_low`` and ``_high`` if it has intervals."""
+    measured: dict[str, bool] = {}
+    for trial in trials:
+        for name, estimate in trial.metrics.items():
+            measured[name] = measured.get(name, False) or estimate.low is not None
+    return columns_of(measured)
+
+
+def columns_of(measured: Mapping[str, bool]) -> list[FigureColumn]:
+    """Return the same for the metrics that were ``measured``, each with whether it has intervals."""
     shown = []
-    for name in with_unmeasurable(name for trial in trials for name in trial.metrics):
+    for name in with_unmeasurable(measured):
         shown.append(FigureColumn(name, name, "value"))
-        if any(name in trial.metrics and trial.metrics[name].low is not None for trial in trials):
+        if measured.get(name):
             shown += [FigureColumn(f"{name}_{end}", name, end) for end in ("low", "high")]
     return shown
 
 
-def rows(trials: Sequence[TrialResult]) -> list[dict[str, Any]]:
-    """Return a row for each trial by headings: `OWN`, then the figures. All rows have all columns."""
-    figures = columns(trials)
+def rows(
+    trials: Sequence[TrialResult], figures: Sequence[FigureColumn] | None = None
+) -> list[dict[str, Any]]:
+    """Return a row for each trial by headings: `OWN`, then the ``figures``, by default those of the trials.
+    All rows have all columns."""
+    figures = columns(trials) if figures is None else figures
     return [
         {name: getattr(trial, name) for name in OWN} | {each.heading: each.of(trial) for each in figures}
         for trial in trials

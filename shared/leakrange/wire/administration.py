@@ -21,6 +21,7 @@ __all__ = [
     "Endpoint",
     "KeyChange",
     "KeyRequest",
+    "KeyRotation",
     "LimitBody",
     "LimitKind",
     "LimitList",
@@ -207,6 +208,9 @@ class Routes(_Finite):
     routes: list[Route]
 
 
+GivenKey = Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")]
+
+
 class KeyRequest(_Finite):
     """A new API key. ``budget`` None: unlimited. ``models`` None: all. ``endpoints`` None: all; but where a
     policy holds, neither ``artifact`` nor the list of the ``gallery``, which no policy can transform."""
@@ -230,8 +234,19 @@ class KeyRequest(_Finite):
     last settled, and at most 4,096 more) counts as spent, and changes of the key take effect within a second.
     Requests with an ``Idempotency-Key`` are always counted exactly."""
     id: Name | None = None
-    key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
+    key: GivenKey | None = None
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""
+    further_keys: Annotated[list[GivenKey], Field(max_length=4)] = []
+    """Valid for the same account, such as those of the secret that replaces another. They are added to an
+    account that one of the keys has already."""
+
+
+class KeyRotation(_Finite):
+    """What replaces the key of an account: a new one, while the one before is valid for ``overlap`` more
+    seconds."""
+
+    model_config = example({"overlap": 3600})
+    overlap: Annotated[int, Field(ge=0, le=31 * 86_400)] = 3600
 
 
 class KeyChange(_Finite):

@@ -15,10 +15,21 @@ import orjson
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["NAME", "PublicNames", "asked_person", "check_person", "derived_secret", "is_name", "upload_name"]
+__all__ = [
+    "NAME",
+    "PROVIDER_NAME",
+    "PublicNames",
+    "asked_person",
+    "check_person",
+    "derived_secret",
+    "is_name",
+    "upload_name",
+]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 """A regular expression, without anchors: nothing that it matches leads elsewhere in a path."""
+PROVIDER_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,47}$"
+"""The names of providers: PostgreSQL takes ``provider_`` and such a name as that of a user and a schema."""
 _NAME: Final = re.compile(NAME)
 
 
@@ -60,18 +71,19 @@ def upload_name(account: str, key: str) -> str:
     return hashlib.sha256(f"{account}\0{key}".encode()).hexdigest()
 
 
-def derived_secret(operator_key: str, purpose: str) -> bytes:
-    """Derive a secret of 32 bytes for one purpose from the operator's key. It is the same in every process
-    and after every restart, and independent of the secrets for other purposes."""
-    return hmac.new(operator_key.encode(), f"leakrange {purpose}".encode(), hashlib.sha256).digest()
+def derived_secret(secret: str, purpose: str) -> bytes:
+    """Derive a secret of 32 bytes for one purpose from that of a range (the settings' ``derivation_secret``).
+    It is the same in every process and after every restart, and independent of the secrets for other
+    purposes."""
+    return hmac.new(secret.encode(), f"leakrange {purpose}".encode(), hashlib.sha256).digest()
 
 
 class PublicNames:
-    """Makes the identities of models that users see. Without the operator's key nobody can test guesses of
+    """Makes the identities of models that users see. Without the secret nobody can test guesses of
     their input, or tell which of them have the same input."""
 
-    def __init__(self, operator_key: str) -> None:
-        self._secret = derived_secret(operator_key, "public names")
+    def __init__(self, secret: str) -> None:
+        self._secret = derived_secret(secret, "public names")
 
     def of(self, *what: str) -> str:
         """Return 12 hexadecimal characters for ``what``, always the same ones."""

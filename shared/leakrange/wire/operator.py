@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from leakrange.wire.acts import ProxyActs
 from leakrange.wire.administration import (
     Account,
     Accounts,
@@ -58,10 +59,22 @@ class PartyCalls:
 
 
 class Proxy(PartyCalls):
-    """The administration of the defence proxy. Everything but `create_key` without an ``id`` may be
-    repeated."""
+    """The administration of the defence proxy. Everything may be repeated but `create_key` without an ``id``,
+    and `rotate_key`. Keys of runs follow from the secret ``derive_from``, by default the operator key."""
 
     who = "the proxy"
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        operator_key: str,
+        *,
+        attempts: int,
+        derive_from: str | None = None,
+    ) -> None:
+        super().__init__(transport, url, operator_key, attempts=attempts)
+        self._secret = derive_from or operator_key
 
     def as_user(self, key: str) -> NativeClient:
         """Return a client of the models behind the proxy for the user of an API key."""
@@ -78,13 +91,13 @@ class Proxy(PartyCalls):
         limits: Sequence[str] = (),
         counting: Counting = "exact",
         id: str | None = None,
-        key: str | None = None,
+        keys: Sequence[str] = (),
     ) -> NewKey:
         """Make a key, which is shown this once, for so many samples (None: any number). See
         `leakrange.wire.administration.KeyRequest` for the rest; None stands for all.
 
-        With an ``id``, the key itself is ``key``, else one derived from the operator's key and the ``id``.
-        Asking again finds the key that is there.
+        With an ``id``, the key itself is the first of ``keys``, else one derived from the ``id`` and the
+        secret of this client. Asking again finds the key that is there; all ``keys`` are valid then.
         """
         body = {
             "name": name,
@@ -95,7 +108,8 @@ class Proxy(PartyCalls):
             "limits": list(limits),
             "counting": counting,
             "id": id,
-            "key": api_key(self._key, id) if key is None and id is not None else key,
+            "key": api_key(self._secret, id) if id is not None and not keys else next(iter(keys), None),
+            "further_keys": list(keys[1:]),
         }
         return read(NewKey, await self.ask("POST", "/admin/keys", body))
 
@@ -111,6 +125,16 @@ class Proxy(PartyCalls):
         """Change a key's ``name``, ``budget``, ``models``, ``endpoints``, ``limits`` or ``counting``; or let
         it be used no more, for good (``revoked=True``)."""
         return read(Account, await self.ask("PATCH", f"/admin/keys/{_name(id)}", changes))
+
+    async def rotate_key(self, id: str, *, overlap: int = 3600) -> NewKey:
+        """Give an account another key, shown this once. The one before is valid for ``overlap`` seconds more;
+        budget, ledger and permissions stay."""
+        path = f"/admin/keys/{_name(id)}/rotation"
+        return read(NewKey, await self.ask("POST", path, {"overlap": overlap}))
+
+    async def acts(self, since: float) -> ProxyActs:
+        """Return what the operator did at the proxies from a time on (seconds since 1970), oldest first."""
+        return read(ProxyActs, await self.ask("GET", f"/admin/acts?since={since}"))
 
     async def limits(self) -> LimitList:
         """All limits, and the kinds that there are with their parameters."""

@@ -22,6 +22,7 @@ __all__ = [
     "LessonStep",
     "Paint",
     "PictureView",
+    "RunOverview",
     "RunViews",
     "SectionView",
     "Strip",
@@ -29,6 +30,7 @@ __all__ = [
     "Term",
     "Tile",
     "Value",
+    "WorstCell",
     "cell",
 ]
 
@@ -196,6 +198,36 @@ class Choices(BaseModel):
     attacks: list[str]
 
 
+class WorstCell(BaseModel):
+    """The cell of an attack on a provider behind a defence in which the mean of its main metric over seeds is
+    greatest. ``cell``: knowledge, budget, and what is hidden; ``interval``: 95 % of the mean."""
+
+    provider: str
+    defence: str
+    attack: str
+    cell: str
+    metric: str
+    seeds: int
+    mean: float
+    deviation: float | None
+    interval: tuple[float, float] | None
+
+
+class RunOverview(BaseModel):
+    """A run of any size in short, summed up by the database: its ``trials`` by state, how many each provider,
+    defence and attack has, and the ``worst`` cells, the one that leaks most first."""
+
+    run: str
+    name: str
+    state: str
+    sentence: str
+    trials: dict[str, int]
+    providers: dict[str, int]
+    defences: dict[str, int]
+    attacks: dict[str, int]
+    worst: list[WorstCell]
+
+
 class GlanceLine(BaseModel):
     """One provider in a table at a glance: for each defence what the strongest attack reached and what users
     got, as text, and its grade from A (hardly anything can leak) to E, or "?" where it cannot be told; None
@@ -229,11 +261,13 @@ class LessonStep:
 
 class RunViews(BaseModel):
     """What a run found so far. ``verdict`` is over all providers without a defence, and None where none was
-    tried. Colours in specifications are placeholders: ``theme`` gives each of them."""
+    tried; ``part`` says which part of the run it is about, and is empty for the whole. Colours in
+    specifications are placeholders: ``theme`` gives each of them."""
 
     run: str
     name: str
     state: str
+    part: str
     verdict: Literal["leaks", "none", "unclear"] | None
     headline: str
     recommendation: str

@@ -15,7 +15,6 @@ from leakrange.services.controller.engine.how.fleet import by_fleet, served
 from leakrange.wire.endpoints import ARTIFACT
 from leakrange.wire.errors import Forbidden, InvalidInput
 from leakrange.wire.events import Purpose
-from leakrange.wire.keys import api_key
 from leakrange.wire.schemas import ModelCard
 
 __all__ = ["audit_job", "audited"]
@@ -39,7 +38,7 @@ async def audit_of_trial(
         budget=0,
         models=[served_as],
         endpoints=[ARTIFACT],
-        key=api_key(engine.parties.fleet_secret.get_secret_value(), account),
+        keys=engine.parties.fleet_keys(account),
     )
     card = await engine.parties.proxy.as_user(key).card(served_as)
     where = {"url": engine.parties.proxy_for_clients, "model": served_as, "account": account}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -114,7 +115,8 @@ async def _session(
     await begin()
     reply = await engine.parties.edge.session(order, engine.run)
     if reply.values is not None:
-        put_session(engine.parties.releases, identity, from_text(reply.values), reply.decisions)
+        values = from_text(reply.values)
+        await asyncio.to_thread(put_session, engine.parties.releases, identity, values, reply.decisions)
         return reply
     record = await engine.parties.providers.intake(behaviour, order.model, upload_name(account, order.upload))
     if len(record.values) != reply.samples or record.decisions != reply.decisions:
@@ -122,7 +124,8 @@ async def _session(
     inferred = None
     if record.inferred is not None and record.scores is not None:
         inferred = record.inferred, record.scores
-    put_session(
+    await asyncio.to_thread(
+        put_session,
         engine.parties.releases,
         identity,
         np.asarray(record.values),

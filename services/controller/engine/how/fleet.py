@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import orjson
 from leakrange.attacks.kinds.trial import Fitted
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.orders import JobReport
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.samples import Span
 from leakrange.jobs.step import Job, Step
 from leakrange.jobs.steps.craft import CRAFT, CraftJob
@@ -21,17 +22,17 @@ from leakrange.jobs.steps.fit import FIT, FitJob
 from leakrange.jobs.steps.probe import PROBE, ProbeJob
 from leakrange.jobs.steps.show import SHOW
 from leakrange.jobs.steps.train import TRAIN, TrainJob
-from leakrange.providers.artifact_files import DEFENCE, find_whole
+from leakrange.providers.artifact_files import DEFENCE
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedPolicy, PlannedProbe
 from leakrange.services.controller.engine.engine import Begin, Ended, Engine, Work, purpose_of
 from leakrange.services.controller.range.answers import Answers
 from leakrange.services.controller.range.fleet import OnReport
 from leakrange.services.controller.range.together import in_turn, together
 from leakrange.store.files import get_arrays, whole
+from leakrange.store.folders import whole_folder
 from leakrange.wire.endpoints import ARTIFACT
 from leakrange.wire.errors import NotFound
 from leakrange.wire.events import Purpose
-from leakrange.wire.keys import api_key
 
 __all__ = [
     "by_fleet",
@@ -44,10 +45,13 @@ __all__ = [
     "released",
     "served",
     "shown",
+    "stacks",
     "train_work",
     "trained",
 ]
 
+MOST_STACKED = 64
+"""Models that one job trains at the same time: so many are lost with a worker."""
 NO_FIGURES = ("progress", "seconds")
 """The members of a training's report beside its figures."""
 
@@ -59,6 +63,22 @@ def by_fleet(
 
     async def do(begin: Begin) -> JobReport:
         return await engine.parties.fleet.run(job, watch, run=engine.run, before_sending=begin)
+
+    return do
+
+
+def by_one_job(
+    engine: Engine, job: Job, watch: OnReport | None = None
+) -> Callable[[Begin], Awaitable[JobReport]]:
+    """Do a step by a job of the fleet that does other steps as well: whichever of these comes first has it
+    sent, and ``watch`` its reports."""
+
+    async def do(begin: Begin) -> JobReport:
+        await begin()
+        identity = job.identity()
+        engine.under_way.add(identity)
+        sent = partial(engine.parties.fleet.run, job, watch, run=engine.run)
+        return await engine.once.need(f"job {identity}", sent)
 
     return do
 
@@ -75,6 +95,7 @@ def train_work(engine: Engine, model: PlannedModel | PlannedObfuscator) -> Work[
     """The training of a model or an obfuscator. The models that it builds on have to be trained first."""
     job = TrainJob(recipe=model.recipe)
     identity, models = job.identity(), engine.parties.models
+    stack = engine.stacks.get(identity)
     last = 0.0
 
     def progressed(report: JobReport) -> None:
@@ -101,16 +122,40 @@ def train_work(engine: Engine, model: PlannedModel | PlannedObfuscator) -> Work[
             },
         )
 
+    async def do(begin: Begin) -> Any:
+        if stack is None:
+            return await by_fleet(engine, job, progressed)(begin)
+        report = await by_one_job(engine, stack, progressed)(begin)
+        if report.data.get("apart"):  # it has begun, and is trained alone
+            report = await engine.parties.fleet.run(job, progressed, run=engine.run)
+        return report
+
     return Work(
         step=TRAIN,
         identity=identity,
         purpose=purpose_of(model),
         failing=f"training {model.id}",
-        stored=lambda: find_whole(models.root, identity) is not None,
-        do=by_fleet(engine, job, progressed),
+        stored=lambda: whole_folder(models, identity) is not None,
+        do=do,
         ended=ended,
         read=lambda: None,
     )
+
+
+def stacks(recipes: Iterable[TrainingRecipe]) -> dict[str, TrainJob]:
+    """Jobs that each train several models of ``recipes`` which differ in seeds and draws of data alone, by
+    the identities of the models."""
+    alike: dict[str, list[TrainingRecipe]] = {}
+    for recipe in recipes:
+        everyone = recipe.model_copy(update={"seed": 0, "data": recipe.data.of_everyone()})
+        alike.setdefault(everyone.digest(), []).append(recipe)
+    jobs = [
+        TrainJob(recipe=first, with_others=others)
+        for group in alike.values()
+        for first, *others in (group[at : at + MOST_STACKED] for at in range(0, len(group), MOST_STACKED))
+        if others
+    ]
+    return {recipe.digest(): job for job in jobs for recipe in job.recipes}
 
 
 async def trained(engine: Engine, model: PlannedModel | PlannedObfuscator) -> None:
@@ -151,23 +196,27 @@ async def deployed(engine: Engine, model: PlannedModel) -> None:
     await parties.proxy.put_route(name, parties.providers.url(model.plays))
 
 
-async def shown(engine: Engine, shadow: PlannedModel, span: Span) -> None:
-    """Have a shadow model, which nobody serves, release its outputs for ``span``."""
-    job = shadow.shows(span)
-    identity = job.identity()
+async def shown(engine: Engine, shadow: PlannedModel, spans: Sequence[Span]) -> None:
+    """Have a shadow model, which nobody serves, release its outputs for each of the ``spans``. One job does
+    them all: to load a model and its samples costs more than to pass these through it."""
+    if not spans:
+        return
     await trained(engine, shadow)
-    await engine.carry_out(
+    job = shadow.shows(*spans)
+    works = [
         Work(
             step=SHOW,
-            identity=identity,
+            identity=(identity := each.identity()),
             purpose=purpose_of(shadow),
             failing=f"asking {shadow.id}",
             stored=released(engine, SHOW, identity),
-            do=by_fleet(engine, job),
+            do=by_one_job(engine, job),
             ended=lambda already, _: Ended(f"asked {shadow.id}", more={"already": already}),
             read=lambda: None,
         )
-    )
+        for each in job.apart()
+    ]
+    await together(engine.carry_out(work) for work in works)
 
 
 async def crafted(engine: Engine, job: CraftJob, shadows: Iterable[PlannedModel]) -> None:
@@ -208,7 +257,7 @@ async def file_hash(engine: Engine, digest: str) -> str:
 
 async def _file_hash(engine: Engine, digest: str) -> str:
     models = engine.parties.models
-    if await asyncio.to_thread(find_whole, models.root, digest):
+    if await asyncio.to_thread(whole_folder, models, digest):
         record = orjson.loads(models.get(f"{digest}/training.json"))
         if DEFENCE in record["files"]:
             return str(record["files"][DEFENCE])
@@ -258,13 +307,14 @@ async def probed(
         budget=0 if probe.downloads else sum(span.stop - span.start for span in probe.spans),
         models=[engine.name(model), *files],
         endpoints=[ARTIFACT] if probe.downloads else [model.endpoint],
-        key=api_key(parties.fleet_secret.get_secret_value(), account),
+        keys=parties.fleet_keys(account),
     )
     where = {"url": parties.proxy_for_clients, "account": account, "name": engine.name(model)}
     jobs = probe.jobs(model, policy, **where, obfuscators=files)
     works = [_chunk_work(engine, job, probe, account, purpose) for job in jobs]
     await engine.expect(works)
     await in_turn((partial(engine.carry_out, work) for work in works), engine.probes)
+    await engine.pack(work.identity for work in works)
     return Answers([work.identity for work in works], [span.stop for span in probe.spans])
 
 

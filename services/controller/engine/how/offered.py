@@ -16,7 +16,6 @@ from leakrange.services.controller.range.answers import Answers
 from leakrange.services.controller.range.offers import Chunk, LimitReached, Offers, Visit
 from leakrange.services.controller.range.together import together
 from leakrange.store.files import whole
-from leakrange.wire.keys import api_key
 
 PLENTY = 10**9
 """The number of samples that honest users may have answered: their budget is not the one that is measured."""
@@ -52,6 +51,7 @@ class UnderLoad:
             works.append(self._work(chunk, probe, model))
         await engine.expect(works)
         ends = await together(map(self._asked, works))
+        await engine.pack(work.identity for work in works)
         reached = next((place for place, end in enumerate(ends) if end is not None), len(works))
         return Answers(
             [work.identity for work in works[:reached]],
@@ -120,7 +120,7 @@ class UnderLoad:
                 budget=sum(span.stop - span.start for span in probe.spans[place::number]),
                 models=[engine.name(model)],
                 endpoints=[model.endpoint],
-                key=api_key(engine.parties.fleet_secret.get_secret_value(), account),
+                keys=engine.parties.fleet_keys(account),
                 limits=list(limits),
                 counting=self._load.counting,
             )

@@ -49,6 +49,7 @@ async def replayed(
         works.append(_work(name, probe.id, purpose, released(engine, REPLAY, name), do))
     await engine.expect(works)
     await together(map(engine.carry_out, works))
+    await engine.pack(identities)
     return Answers(identities, [span.stop for span in probe.spans])
 
 

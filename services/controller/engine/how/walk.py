@@ -14,7 +14,6 @@ from leakrange.services.controller.engine.how.fleet import by_fleet, released, s
 from leakrange.services.controller.range.together import in_turn
 from leakrange.store.files import get_arrays
 from leakrange.wire.events import Purpose
-from leakrange.wire.keys import api_key
 
 __all__ = ["walked"]
 
@@ -37,7 +36,7 @@ async def walked(
         budget=order.samples,
         models=[engine.name(model)],
         endpoints=[model.endpoint],
-        key=api_key(parties.fleet_secret.get_secret_value(), account),
+        keys=parties.fleet_keys(account),
     )
     jobs = [
         WalkJob(

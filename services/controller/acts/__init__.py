@@ -1,0 +1,1 @@
+"""``/v1/acts``: what the operator did, here and at the proxy."""
