@@ -17,7 +17,7 @@ from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidScenario
 
-__all__ = ["mistakes_named", "read_file", "read_scenario", "settings_of", "write_file"]
+__all__ = ["mistakes_named", "read_file", "read_scenario", "settings_of", "write_file", "write_pieces"]
 
 
 def read_file(path: Path) -> bytes:
@@ -92,6 +92,20 @@ def write_file(path: Path, content: str | bytes) -> None:
     with room_in(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a result of any length as it comes; where it breaks off, there is no file. Raises as `write_file`
+    does, and what ``pieces`` raises."""
+    begun = path.with_name(f".{path.name}.part")
+    with room_in(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with begun.open("wb") as file:
+                file.writelines(pieces)
+            begun.replace(path)
+        finally:
+            begun.unlink(missing_ok=True)
 
 
 def settings_of(given: Iterable[str]) -> dict[str, str]:

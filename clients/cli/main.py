@@ -19,8 +19,10 @@ from leakrange.clients.cli.commands import (
     runs,
     scenarios,
 )
+from leakrange.clients.cli.commands.acts import acts
 from leakrange.clients.cli.commands.answers import answers
 from leakrange.clients.cli.commands.audit import audit
+from leakrange.clients.cli.commands.backup import backup, restore
 from leakrange.clients.cli.commands.compare import compare
 from leakrange.clients.cli.commands.init import init
 from leakrange.clients.cli.commands.load import load
@@ -79,6 +81,9 @@ app.add_typer(targets, name="targets")
 app.add_typer(audit, name="audit")
 app.add_typer(answers, name="answers")
 app.add_typer(scenarios.federation, name="federation")
+app.command()(acts)
+app.command()(backup)
+app.command()(restore)
 app.command()(reproduce)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -30,6 +29,7 @@ from leakrange.service.app import bearer, check_operator
 from leakrange.strict import Strict, example
 from leakrange.wire.codecs import sample_steps
 from leakrange.wire.errors import BudgetExhausted, Forbidden, InvalidInput, UnknownModel
+from leakrange.wire.keys import is_key
 from leakrange.wire.openapi import BINARY, sample_body
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.samples import SampleSpec
@@ -156,7 +156,8 @@ class _App:
         """Raise `Forbidden` unless the request shows the key of the enrolment, or that of the operator where
         the enrolment has none."""
         token = bearer(request.headers.get("authorization"))
-        if not hmac.compare_digest(token.encode(), (self.key or operator.get_secret_value()).encode()):
+        valid = is_key(token, self.key or operator.get_secret_value())
+        if not valid:
             raise Forbidden(
                 "this device works for the user who is enrolled",
                 hint="send the key that the enrolment was made with",

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import torch
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from pydantic import SecretStr
 
 from leakrange.clients.edge.api import edge_routes
 from leakrange.clients.edge.auditor import Auditor
@@ -31,7 +32,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
     metrics = EdgeMetrics(registry)
     transport = HttpxTransport()
     enrolments = Enrolments(transport, most=settings.enrolled, attempts=settings.attempts)
-    device = Device(settings.operator_key, batch=settings.batch)
+    device = Device(SecretStr(settings.derivation_secret), batch=settings.batch)
     obfuscators = Obfuscators(device.sticky_key, most=settings.enrolled, most_bytes=settings.obfuscator_bytes)
     auditor = Auditor(settings.audit)
     sessions = Sessions(enrolments, device, obfuscators, auditor, metrics)

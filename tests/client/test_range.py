@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 
 from leakrange.client import AuditFailed, Range, RunFailed
@@ -75,6 +76,26 @@ def test_results_are_typed_and_the_rows_are_those_of_the_csv(here: Range, done: 
     assert table.fieldnames == list(rows[0])
     assert [line["auc"] for line in table] == [repr(row["auc"]) for row in rows]
     assert here.runs.report(done).lstrip().lower().startswith("<!doctype html>")
+
+
+def test_a_run_is_downloaded_in_pieces_whole_or_in_part(
+    here: Range, done: RunView, embedded_range: EmbeddedRange, tmp_path: Path
+) -> None:
+    text = b"".join(here.runs.download(done, "csv")).decode()
+    assert [line["id"] for line in csv.DictReader(io.StringIO(text))] == [
+        row["id"] for row in here.runs.table(done)
+    ]
+    file = tmp_path / "in" / "part.arrow"
+    said = embedded_range("report", done.id, "--only", "defence=none", "--out", str(file)).stdout
+    assert file.as_uri() in said
+    table = pyarrow.ipc.open_stream(file.read_bytes()).read_all()
+    assert set(table.column("defence").to_pylist()) == {"none"}
+    wrong = embedded_range("report", done.id, "--only", "defense=none", "--out", str(file))
+    assert wrong.returncode == 2
+    assert "write provider=NAME, defence=NAME or attack=NAME" in wrong.stderr
+    assert embedded_range("report", "no-such-run", "--out", str(tmp_path / "a.csv")).returncode == 4
+    assert [each.name for each in tmp_path.rglob("*")] == ["in", "part.arrow"]
+    assert {each.defence for each in here.runs.overview(done).worst} == {"none", "label-only"}
 
 
 def test_views_are_typed_and_can_be_narrowed(here: Range, done: RunView) -> None:

@@ -38,21 +38,28 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "attacker": FleetSettings,
 }
 """By image."""
-IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
+IN_THE_IMAGE = {"host", "port", "state_dir"}
 """Settings that the images give: what Compose mounts at these paths is what counts."""
+ON_S3 = {*("aws_endpoint_url", "aws_allow_http", "aws_region", "aws_access_key_id", "aws_secret_access_key")}
+"""How a party comes to models and releases."""
 OBSERVED = {"metrics_key", "metrics_port", "task_events", "otel_exporter_otlp_endpoint"}
 """Settings by which Compose lets parties be observed."""
-CHOSEN = OBSERVED | {
-    "log_level",
-    "allowed_hosts",
-    "withdraw_after",
-    "try_samples",
-    "reading_memory",
-    "migrate",
-    "train_threads",
-    "workers",
-    "viewer_key",
-}
+CHOSEN = (
+    OBSERVED
+    | ON_S3
+    | {
+        "log_level",
+        "allowed_hosts",
+        "withdraw_after",
+        "derivation_key",
+        "try_samples",
+        "reading_memory",
+        "migrate",
+        "train_threads",
+        "workers",
+        "viewer_key",
+    }
+)
 """Settings that Compose gives besides: no party learns another's address by them, or a secret to act with."""
 
 by_name = pytest.mark.parametrize("party", DECLARED, ids=lambda party: party.name)
@@ -65,6 +72,7 @@ def test_compose_has_every_party_and_no_other_of_ours() -> None:
         "superlink": ["federation"],  # these three meet nobody of the range
         "supernode": ["federation"],
         "federate": ["federation"],
+        "federated": ["federation"],
         "load": ["load"],
         "load-worker": ["load"],
         **{
@@ -90,8 +98,10 @@ def test_compose_tells_each_party_what_is_declared_and_no_more(party: Party) -> 
 @by_name
 def test_compose_mounts_what_each_party_is_declared_to_reach(party: Party) -> None:
     targets = {volume.split(":")[-2 if volume.endswith(":ro") else -1] for volume in _volumes(party)}
-    reached = {f"{setting.removesuffix('_dir')}" for setting in party.settings if setting.endswith("_dir")}
-    assert targets - {"/data/sets"} == {f"/data/{folder}" for folder in reached}
+    needed = {"/data/cache"} if "models_dir" in party.settings else set()
+    if "state_dir" in party.settings and "state_url" not in party.settings:
+        needed |= {"/data/state"}
+    assert targets - {"/data/sets"} == needed
 
 
 @by_name

@@ -7,8 +7,10 @@ import sys
 import pytest
 from pydantic import ValidationError
 
+from leakrange.service.app import check_operator
 from leakrange.service.settings import ServiceSettings, read_settings
 from leakrange.services.controller.settings import ControllerSettings
+from leakrange.wire.errors import Forbidden
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +27,23 @@ def test_weak_operator_keys_are_refused(monkeypatch: pytest.MonkeyPatch, key: st
     monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", key)
     with pytest.raises(ValidationError, match="random secret"):
         ServiceSettings()
+
+
+def test_keys_that_replace_each_other_are_accepted_and_the_first_is_shown() -> None:
+    old, new = "0123456789abcdef", "fedcba9876543210"
+    alone = ServiceSettings(operator_key=old)
+    assert (alone.shown_key, alone.derivation_secret) == (old, old)
+    rotated = ServiceSettings(operator_key=f"{new}, {old}", derivation_key=old)
+    assert (rotated.shown_key, rotated.derivation_secret) == (new, old)
+    for given in (old, new):
+        check_operator(f"Bearer {given}", rotated.operator_key)
+    for given in (f"{new}, {old}", new[:-1], ","):
+        with pytest.raises(Forbidden):
+            check_operator(f"Bearer {given}", rotated.operator_key)
+    with pytest.raises(ValidationError, match="LEAKRANGE_DERIVATION_KEY"):
+        ServiceSettings(operator_key=f"{new},{old}", derivation_key="")
+    with pytest.raises(ValidationError, match="random secret"):
+        ServiceSettings(operator_key=f"{new},", derivation_key=old)
 
 
 def test_settings_are_refused_without_telling_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,14 +159,14 @@ async def test_lines_that_are_logged_name_the_trace(
     written: Spans, capfd: pytest.CaptureFixture[str]
 ) -> None:
     root = logging.getLogger()
-    before = root.handlers[:], root.level
+    before = root.handlers[:], root.level, structlog.get_config()
     configure_logs("tested")
     try:
         await ask(traceparent=THEIRS)
         structlog.get_logger("tested").warning("outside")
     finally:
         root.handlers[:], root.level = before[0], before[1]
-        structlog.reset_defaults()
+        structlog.configure(**before[2])
     inside, outside = (json.loads(line) for line in capfd.readouterr().err.splitlines() if line[0] == "{")
     assert inside["event"] == "looked at"
     assert inside["trace"] == THEIRS[3:35]

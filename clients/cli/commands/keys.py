@@ -1,4 +1,4 @@
-"""``keys list|show|create|put|delete``: API keys of the defence proxy."""
+"""``keys list|show|create|put|rotate|delete``: API keys of the defence proxy."""
 
 from __future__ import annotations
 
@@ -125,6 +125,28 @@ def put(
     with connect(state, url) as place:
         account = place.keys.change(id, **changes)
     _FRAME.print_one(account, as_json=as_json)
+
+
+@keys.command("rotate")
+def rotate(
+    id: Named,
+    overlap: Annotated[
+        int,
+        typer.Option(min=0, max=31 * 86_400, help="seconds for which the key before is valid as well"),
+    ] = 3600,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a key, by its id. Budget, ledger and permissions stay. The new one is shown this once."""
+    checked_name(id, "key")
+    with connect(state, url) as place:
+        rotated = place.keys.rotate(id, overlap=overlap)
+    if as_json:
+        print_json(rotated)
+        return
+    note(f"key {id!r} is replaced; the one before is valid for {overlap:,} s more. It is shown this once")
+    say(rotated.key)
 
 
 def _listed(option: str, given: list[str], mistake: Callable[[str], str | None]) -> list[str]:

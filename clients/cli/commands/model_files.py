@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from leakrange.clients.cli.files import read_file
 from leakrange.clients.cli.options import AsJson, State, state_folder
 from leakrange.wire.names import is_name
 
+if TYPE_CHECKING:
+    from leakrange.providers.foreign.card import FileCard
+    from leakrange.providers.foreign.folder import Added
+
 __all__ = ["add"]
 
 PROVIDER = "provider-honest"
@@ -27,7 +31,9 @@ Name = Annotated[str | None, typer.Option("--name", help="serve it by the runnin
 Trust = Annotated[
     bool, typer.Option("--trust", help="it may run code: I trust its maker as I do that of a program I run")
 ]
-Models = Annotated[Path | None, typer.Option("--models", help="keep it in this folder of another provider")]
+Models = Annotated[
+    str | None, typer.Option("--models", help="keep it for another provider: in a folder, or s3://BUCKET")
+]
 
 
 def add(
@@ -53,7 +59,7 @@ def add(
     place = state_folder(state)
     described = read_card(read_file(card), FileCard)
     if name is None:
-        added = folder.add(models or place.models, file, described, trusted=trust)
+        added = _kept(models or place.models, file, described, trust)
     else:
         with Range.embedded(place.root) as running:  # before anything is kept
             added = folder.add(place.models, file, described, trusted=trust)
@@ -67,6 +73,18 @@ def add(
             f"served as {name!r}: make a key with 'leakrange keys create NAME --models {name} --budget 1000'"
         )
     say(added.digest)
+
+
+def _kept(place: Path | str, file: Path, card: FileCard, trust: bool) -> Added:
+    """Keep a model file in a folder, or in a bucket of an S3 server."""
+    from leakrange.providers.foreign import folder
+    from leakrange.store.folders import publish
+    from leakrange.store.places import store_at
+
+    store = store_at(place)
+    added = folder.add(store.local, file, card, trusted=trust)
+    publish(store, store.local / added.digest)
+    return added
 
 
 def _serve(place: RangeFolder, running: Range, name: str, digest: str, release: str) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from leakrange.client import Range
 from leakrange.clients.cli.console import fits, note, open_page, print_json, print_table, say
 from leakrange.clients.cli.exits import CliError, Exit
-from leakrange.clients.cli.files import mistakes_named, read_scenario, write_file
+from leakrange.clients.cli.files import mistakes_named, read_scenario, write_file, write_pieces
 from leakrange.clients.cli.options import AsJson, Open, State, Url, connect
 from leakrange.clients.cli.progress import watch
+from leakrange.wire.errors import Conflict
 from leakrange.wire.runs import STATES, Accepted
 from leakrange.wire.views import GlanceLine, RunViews
 
@@ -131,16 +132,30 @@ def report(
     run: RunId,
     target: Annotated[
         Path | None,
-        typer.Option("--out", help="file to write, .html or .json (default: leakrange-RUN.html)"),
+        typer.Option(
+            "--out", help="file to write, .html, .json, .csv or .arrow (default: leakrange-RUN.html)"
+        ),
     ] = None,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            "--only",
+            metavar="provider|defence|attack=NAME",
+            help="keep a part of the run; several times for several names. Not for .json",
+        ),
+    ] = [],  # noqa: B006 (Typer's own copy)
     opened: Open = False,
     state: State = None,
     url: Url = None,
 ) -> None:
-    """Write a run's report, one self-contained HTML page or its results as JSON, and say where it is."""
+    """Write a run's report, one self-contained HTML page, its results as JSON, or its trials as CSV or Arrow,
+    and say where it is. Of more than 20,000 trials a page shows those at the largest budgets, or a part with
+    --only."""
     path = target or Path(f"leakrange-{run}.html")
+    if only and path.suffix == ".json":
+        raise CliError("--only is for .html, .csv and .arrow", code=Exit.USAGE)
     with connect(state, url) as place:
-        _write_report(place, run, path, opened, say)
+        _write_report(place, run, path, opened, say, _narrowed(only))
 
 
 def to_its_end(
@@ -165,7 +180,15 @@ def to_its_end(
         print_json(view)
     else:
         note(f"run {run} is {STATES[view.state]} after {_seconds(view.seconds)} s")
-    views = place.runs.views(run) if view.state == "done" and (fails is not None or not as_json) else None
+    views = None
+    if view.state == "done" and (fails is not None or not as_json):
+        try:
+            views = place.runs.views(run)
+        except Conflict:
+            # It has too many trials for one report.
+            say(place.runs.overview(run).sentence)
+            if fails is not None:
+                raise
     if views is not None and not as_json:
         print_answer(views)
     if view.state != "cancelled" and (report is not None or opened):
@@ -245,11 +268,32 @@ def _worst(row: GlanceLine) -> int:
     return GRADES.index(grade) if grade else len(GRADES)
 
 
-def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:
+def _narrowed(only: list[str]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for each in only:
+        what, _, name = each.partition("=")
+        if what not in ("provider", "defence", "attack") or not name:
+            message = f"--only {each}: write provider=NAME, defence=NAME or attack=NAME"
+            raise CliError(message, code=Exit.USAGE)
+        names.setdefault(what, []).append(name)
+    return names
+
+
+def _write_report(
+    place: Range,
+    run: str,
+    path: Path,
+    opened: bool,
+    tell: Callable[[str], None],
+    narrowed: dict[str, list[str]] | None = None,
+) -> None:
+    forms: dict[str, Literal["csv", "arrow"]] = {".csv": "csv", ".arrow": "arrow"}
     if path.suffix == ".json":
         write_file(path, place.runs.results(run).model_dump_json(indent=2))
+    elif path.suffix in forms:
+        write_pieces(path, place.runs.download(run, forms[path.suffix], **(narrowed or {})))
     else:
-        write_file(path, place.runs.report(run))
+        write_file(path, place.runs.report(run, **(narrowed or {})))
     tell(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path.resolve().as_uri())

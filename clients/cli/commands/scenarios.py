@@ -31,20 +31,17 @@ def check(
 ) -> None:
     """Tell every mistake of a scenario, missing data included, or how many trials it makes and what it leaves
     out. Ends with 2 where there are mistakes."""
+    from leakrange.scenario.forecast import foreseen
     from leakrange.scenario.language import parse
-    from leakrange.scenario.matrix import expand
-    from leakrange.scenario.unread import unread_decoders
 
     with mistakes_named(file, as_json=as_json):
-        checked = parse(read_scenario(file), here=not elsewhere)
-        plan = expand(checked)
-    counts = {"trials": len(plan.trials), "models": sum(model.remote is None for model in plan.models)}
-    warnings = unread_decoders(trial.result for trial in plan.trials)
+        plan = foreseen(parse(read_scenario(file), here=not elsewhere))
     if as_json:
-        print_json({"valid": True, "name": checked.name, **counts, "warnings": warnings})
+        told = plan.model_dump(include={"name", "trials", "models", "warnings"})
+        print_json({"valid": True, **told})
         return
-    note(f"{file}: {checked.name}, {counts['models']} models to train, {counts['trials']} trials")
-    for warning in warnings:
+    note(f"{file}: {plan.name}, {plan.models} models to train, {plan.trials} trials")
+    for warning in plan.warnings:
         note(f"warning: {warning}")
 
 

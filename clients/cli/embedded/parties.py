@@ -83,7 +83,7 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
     shared = _shared_settings(folder, ports, declared)
 
     def process(party: Party, name: str) -> Process:
-        settings = {"state_dir": str(folder.of_party(name))}
+        settings = {"state_dir": str(folder.of_party(name)), "state_url": ""}
         if party.redis is not None and party.server is not None:
             settings["redis_url"] = redis_url(folder, ports[party.server], party.redis)
         if party.behaviour is not None:

@@ -43,6 +43,8 @@ class Keys(_AdminPart):
     """One key with its ledger."""
     change = _waiting(Proxy.change_key)
     """Change what a key may ask."""
+    rotate = _waiting(Proxy.rotate_key)
+    """Replace a key by another with the same ledger, which is shown this once."""
 
     def revoke(self, id: str) -> Account:
         """Revoke a key for good."""

@@ -75,8 +75,10 @@ class Http:
         json: Any = None,
         content: bytes | None = None,
         parameters: Mapping[str, Any] | None = None,
+        quiet: float = SECONDS,
     ) -> Answer:
-        """Send a request as the operator, with a body of JSON, or of YAML in ``content``.
+        """Send a request as the operator, with a body of JSON, or of YAML in ``content``. The server may be
+        silent for ``quiet`` seconds.
 
         Raises `Unauthenticated` if no operator key is known.
         """
@@ -86,7 +88,8 @@ class Http:
             content, headers["Content-Type"] = orjson.dumps(json), "application/json"
         elif content is not None:
             headers["Content-Type"] = "application/yaml"
-        return self._send(method, path, params=parameters, content=content, headers=headers)
+        timeout = httpx.Timeout(SECONDS, read=quiet)
+        return self._send(method, path, params=parameters, content=content, headers=headers, timeout=timeout)
 
     def key(self) -> str:
         """The operator key; raises `Unauthenticated` if none is known."""
@@ -112,6 +115,20 @@ class Http:
             if "content-encoding" in answer.headers:
                 raise UpstreamFailed(f"{self.url} packs a stream, which is not read")
             yield self._lines(answer.iter_raw())
+
+    def pieces(self, path: str, **parameters: Any) -> Iterator[bytes]:
+        """Yield an answer of any length in pieces as they come; raises `UpstreamFailed` if it breaks off."""
+        asked = {"Accept-Encoding": "identity"}
+        with (
+            self._answering(),
+            self._client.stream("GET", self.url + path, params=parameters, headers=asked) as answer,
+        ):
+            if not answer.is_success:
+                self._whole(answer)
+            try:
+                yield from answer.iter_raw()
+            except httpx.RemoteProtocolError as error:
+                raise UpstreamFailed(f"the answer from {self.url} broke off", hint="ask again") from error
 
     def close(self) -> None:
         """Close all connections."""

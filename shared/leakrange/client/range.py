@@ -21,6 +21,7 @@ from leakrange.client.waiting import wait
 from leakrange.wire.answers import Answer
 from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
 from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
+from leakrange.wire.keys import first_key
 from leakrange.wire.operator import Proxy
 from leakrange.wire.transport import HttpxTransport
 
@@ -87,7 +88,7 @@ class Range:
         ``LEAKRANGE_PROXY_URL`` and ``LEAKRANGE_OPERATOR_KEY``."""
         return cls(
             url,
-            operator_key=os.environ.get("LEAKRANGE_OPERATOR_KEY") or None,
+            operator_key=first_key(os.environ.get("LEAKRANGE_OPERATOR_KEY", "")) or None,
             proxy=os.environ.get("LEAKRANGE_PROXY_URL") or None,
         )
 

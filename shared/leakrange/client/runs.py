@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import quote
 
 import orjson
@@ -15,7 +15,7 @@ from leakrange.wire.answers import read
 from leakrange.wire.comparison import Comparison
 from leakrange.wire.errors import InvalidScenario, LeakrangeError
 from leakrange.wire.runs import Accepted, RunList, RunView
-from leakrange.wire.views import PictureView, RunViews
+from leakrange.wire.views import PictureView, RunOverview, RunViews
 
 if TYPE_CHECKING:  # the metrics come with it: imported where results are read
     from leakrange.scenario.results import RunResults
@@ -28,6 +28,8 @@ Scenario = str | bytes | Path | Mapping[str, Any]
 """A YAML or JSON file, the text of one, or its content as a mapping. A single line that ends in ``.yaml``,
 ``.yml`` or ``.json`` is a file."""
 PAGE = 200
+PLANNING = 600.0
+"""The seconds that it may take to plan a scenario: a million trials take minutes."""
 
 
 class RunFailed(LeakrangeError):
@@ -56,7 +58,9 @@ class Runs:
         try:
             return read(
                 Accepted,
-                self._controller.operate("POST", "/v1/runs", content=_text(scenario), parameters=given),
+                self._controller.operate(
+                    "POST", "/v1/runs", content=_text(scenario), parameters=given, quiet=PLANNING
+                ),
             )
         except InvalidScenario as error:
             for mistake in error.mistakes:
@@ -122,9 +126,18 @@ class Runs:
         """One picture of the views, by its ``name``, with its table."""
         return read(PictureView, self._controller.get(_path(run, f"views/{quote(name, safe='')}")))
 
-    def report(self, run: Run) -> str:
-        """The report: one self-contained HTML page."""
-        return self._controller.get(_path(run, "report")).body.decode(errors="replace")
+    def overview(self, run: Run) -> RunOverview:
+        """A run of any size in short: its trials, and the cells that leak most."""
+        return read(RunOverview, self._controller.get(_path(run, "overview")))
+
+    def download(self, run: Run, form: Literal["csv", "arrow"], **narrowed: Sequence[str]) -> Iterator[bytes]:
+        """Yield the table of all trials in pieces, as CSV or as a stream of Arrow record batches, of a run of
+        any size; narrowed as `views` is."""
+        return self._controller.pieces(_path(run, "results"), format=form, **narrowed)
+
+    def report(self, run: Run, **narrowed: Sequence[str]) -> str:
+        """The report: one self-contained HTML page; narrowed as `views` is."""
+        return self._controller.get(_path(run, "report"), **narrowed).body.decode(errors="replace")
 
     def compare(self, *runs: Run) -> Comparison:
         """Compare two to six runs with the first of them: the differences of their scenarios, and the figures

@@ -4,7 +4,6 @@ browsers. Pure-ASGI middleware only."""
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -35,6 +34,7 @@ from leakrange.wire.errors import (
     MalformedBody,
     Unauthenticated,
 )
+from leakrange.wire.keys import is_key
 from leakrange.wire.problems import PROBLEM, problem_response
 from leakrange.wire.schemas import Health
 
@@ -53,10 +53,9 @@ def bearer(header: str | None) -> str:
 
 
 def check_operator(header: str | None, key: SecretStr) -> None:
-    """Allow only the operator: raises `Unauthenticated` without a key, `Forbidden` with a wrong one. The
-    comparison takes constant time."""
-    given = bearer(header)
-    if not hmac.compare_digest(given.encode(), key.get_secret_value().encode()):
+    """Allow only the operator: raises `Unauthenticated` without a key, `Forbidden` with another. ``key`` may
+    be several, while it is rotated. The comparison takes constant time."""
+    if not is_key(bearer(header), key.get_secret_value()):
         raise Forbidden("this endpoint is for the operator of the range alone")
 
 

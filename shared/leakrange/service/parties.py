@@ -77,6 +77,7 @@ _SERVES = (
     "body_timeout",
     "client_connections",
     "client_unfinished",
+    "derivation_key",
     "header_timeout",
     "log_level",
     "max_body",
@@ -101,7 +102,7 @@ _WORKS = (
 _PROVIDER = Party(
     "provider",
     "leakrange.services.provider",
-    (*_SERVER, "provider_name", "models_dir", "state_dir"),
+    (*_SERVER, "provider_name", "models_dir", "state_dir", "state_url"),
     (
         *_SERVES,
         "batch",
@@ -111,6 +112,7 @@ _PROVIDER = Party(
         "max_batch",
         "max_upload",
         "queue",
+        "replica_lease",
         "threads",
         "workers",
     ),
@@ -129,6 +131,7 @@ _PARTIES = (
             "max_answer",
             "max_samples",
             "proxy_workers",
+            "redis_replicas",
             "redis_timeout",
             "reservation_seconds",
             "upstream_connections",

@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from leakrange.service.variables import mistaken
+from leakrange.wire.keys import all_keys, first_key
 
-__all__ = ["RandomSecret", "ServiceSettings", "WorkerCount", "read_settings"]
+__all__ = ["OptionalSecret", "RandomSecret", "ServiceSettings", "WorkerCount", "read_settings"]
 
 T = TypeVar("T", bound=BaseSettings)
 
@@ -20,8 +29,8 @@ PLACEHOLDERS = ("changeme", "change-me", "changethis", "secret", "password", "op
 
 
 def _real_secret(secret: SecretStr, info: ValidationInfo) -> SecretStr:
-    value = secret.get_secret_value()
-    if len(value) < 16 or any(value.lower().startswith(word) for word in PLACEHOLDERS):
+    keys = all_keys(secret.get_secret_value())
+    if any(len(key) < 16 or key.lower().startswith(PLACEHOLDERS) for key in keys):
         name = info.field_name or ""
         raise ValueError(
             f"the {name.replace('_', ' ')} must be a random secret of at least 16 characters: "
@@ -40,7 +49,10 @@ Count = Annotated[int, Field(ge=1)]
 WorkerCount = Annotated[int, Field(ge=1, le=256)]
 """How many processes serve one port."""
 RandomSecret = Annotated[SecretStr, AfterValidator(_real_secret)]
-"""A secret of which short and placeholder values are refused."""
+"""A secret of which short and placeholder values are refused. While it is rotated it is several, with commas
+between: the first is shown to others, and all are accepted (`leakrange.wire.keys`)."""
+OptionalSecret = Annotated[RandomSecret | None, BeforeValidator(lambda key: key or None)]
+"""A secret that may be missing, or empty."""
 
 
 class ServiceSettings(BaseSettings):
@@ -54,9 +66,12 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     operator_key: RandomSecret
     """What the controller shows to the other parties' operator endpoints."""
+    derivation_key: OptionalSecret = None
+    """What names and versions of models, keys of runs and repeatable noise are derived from; None: the
+    operator key. Whoever rotates that one sets it, so that these stay."""
     traces: Path | None = None
     """A folder to which each process writes its spans as JSON lines; None: none, or to a collector alone."""
-    metrics_key: RandomSecret | None = None
+    metrics_key: OptionalSecret = None
     """Who reads ``/metrics`` shows it, where there is one; else anybody who reaches the port may."""
     max_body: int = 32 * 1024 * 1024
     """Bytes of a request body under ``/v1/models/``; any other may have a megabyte at most. More is 413."""
@@ -74,6 +89,25 @@ class ServiceSettings(BaseSettings):
     """Open connections from one address; at most half of all."""
     client_unfinished: Count = 512
     """Of these, those whose request is incomplete; one more closes the one that has been silent longest."""
+
+    @model_validator(mode="after")
+    def _names_outlive_keys(self) -> Self:
+        if self.derivation_key is None and len(all_keys(self.operator_key.get_secret_value())) > 1:
+            raise ValueError(
+                "with several operator keys, set LEAKRANGE_DERIVATION_KEY as well, to the key that was the "
+                "only one before: names of models follow from it"
+            )
+        return self
+
+    @property
+    def shown_key(self) -> str:
+        """The operator key that this party shows to others."""
+        return first_key(self.operator_key.get_secret_value())
+
+    @property
+    def derivation_secret(self) -> str:
+        """What names, keys of runs and noise are derived from."""
+        return (self.derivation_key or self.operator_key).get_secret_value()
 
 
 def read_settings(kind: type[T], party: str) -> T:

@@ -12,7 +12,8 @@ __all__ = ["LIBRARY", "mistaken", "variable"]
 LIBRARY = ("cache", "data", "migrations")
 """Variables that the library itself reads, in any party."""
 _ALIASES = ("proxy_host", "proxy_port")
-_COMMAND = ("api_key", "state", "url")
+_COMMAND = ("api_key", "provider_passwords", "state", "url")
+"""Variables that commands read: ``leakrange``, and what migrates the database."""
 _COMPOSE = (
     "controller_port",
     "flower_port",

@@ -12,6 +12,7 @@ from pydantic import SecretStr, ValidationError
 from leakrange.clients.cli.console import note, say
 from leakrange.clients.cli.exits import CliError, Exit
 from leakrange.clients.cli.options import State, state_folder
+from leakrange.wire.keys import first_key
 from leakrange.wire.names import is_name
 
 __all__ = ["listen"]
@@ -63,7 +64,7 @@ def listen(
 def _operator_key(state: Path | None) -> str:
     """The operator key of the environment, else of the embedded range. Raises `CliError` where there is
     none."""
-    given = os.environ.get("LEAKRANGE_OPERATOR_KEY")
+    given = first_key(os.environ.get("LEAKRANGE_OPERATOR_KEY", ""))
     record = None if given else state_folder(state).record()
     key = given or (record and record.operator_key)
     if not key:
