@@ -16,7 +16,7 @@ from leakrange.clients.cli.main import EPILOG, app
 __all__ = ["pages"]
 
 SUBJECTS = {
-    "range": ("The range", ("up", "down", "status", "open")),
+    "range": ("The range", ("up", "down", "status", "open", "acts", "backup", "restore")),
     "runs": ("Runs", ("run", "follow", "load", "runs", "cancel", "trace")),
     "results": ("Results", ("report", "view", "compare", "prices", "reproduce")),
     "inputs": ("Scenarios, data, models", ("init", "scenario", "data", "models", "federation")),

@@ -17,7 +17,7 @@ from words import cell, paragraph
 
 __all__ = ["applications", "pages"]
 
-SECRET = SecretStr("a key that opens nothing, for documents alone")
+SECRET = SecretStr("a key that opens nothing and is for documents alone")
 INTRODUCTION = """Every server describes itself at `/openapi.json` and, for people, at `/docs`, without any
 network. These pages are made from the same documents. Errors are problem details (RFC 9457),
 `application/problem+json`: `type`, `title`, `status`, `detail` and mostly a `hint`. The header

@@ -42,8 +42,14 @@ OURS = {
     "supernode",
     "federate",
     "load",
+    "federated",
     "load-worker",
     "flower",
+}
+ON_S3 = {
+    *("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP", "AWS_REGION"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    "LEAKRANGE_RELEASES_DIR",
 }
 OBSERVED = {
     "LEAKRANGE_METRICS_KEY",
@@ -98,6 +104,9 @@ def test_nobody_but_the_proxy_shares_a_network_with_the_ledger(services: dict[st
         ("proxy", "redis"),
         ("trainer", "fleet-redis"),
         ("migrate", "postgres"),
+        ("provider-honest", "postgres"),
+        ("provider-curious", "postgres"),
+        ("provider-vicious", "postgres"),
         ("load", "load-worker"),
         ("load-worker", "controller"),
         ("load-worker", "proxy"),
@@ -109,9 +118,82 @@ def test_who_has_to_meet_meets(services: dict[str, Any], one: str, other: str) -
 
 def test_an_attacker_is_told_neither_the_operator_key_nor_the_database(services: dict[str, Any]) -> None:
     for party in ("attacker", "trainer"):
-        own = {"LEAKRANGE_FLEET_SECRET"} if party == "attacker" else {"LEAKRANGE_TRAIN_THREADS"}
-        assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own | OBSERVED
-    assert not any("models" in volume for volume in services["attacker"]["volumes"])
+        own = {"LEAKRANGE_TRAIN_THREADS", "LEAKRANGE_MODELS_DIR"}
+        if party == "attacker":
+            own = {"LEAKRANGE_FLEET_SECRET"}
+        assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own | ON_S3 | OBSERVED
+
+
+def test_each_comes_to_s3_as_itself_and_may_no_more_than_it_needs(services: dict[str, Any]) -> None:
+    folder = ROOT / "infra/kubernetes/components/stores"
+    identities = json.loads((folder / "s3.json").read_text())["identities"]
+    may: dict[str, dict[str, set[str]]] = {}
+    for identity in identities:
+        name = identity["name"].upper()
+        assert identity["credentials"] == [
+            {"accessKey": f"@S3_{name}_ID@", "secretKey": f"@S3_{name}_SECRET@"}
+        ]
+        actions = may[identity["name"]] = {}
+        for action, bucket in (each.split(":") for each in identity["actions"]):
+            actions.setdefault(bucket, set()).add(action)
+    everything = {"Read", "Write", "List"}
+    assert may == {
+        "controller": {"models": everything, "releases": everything},
+        "provider": {"models": {"Read", "List"}},
+        "attacker": {"releases": everything},
+        "trainer": {"models": everything, "releases": everything},
+    }
+    for party in parties(behaviours()):
+        folders = {each.removesuffix("_dir") for each in party.settings} & {"models", "releases"}
+        given = services[party.name].get("environment", {})
+        if not folders:
+            assert not any(name.startswith("AWS_") for name in given), party.name
+            continue
+        identity = "provider" if party.behaviour else party.name
+        assert may[identity].keys() == folders
+        assert given["AWS_ACCESS_KEY_ID"].startswith(f"${{S3_{identity.upper()}_ID:?")
+        assert given["AWS_SECRET_ACCESS_KEY"].startswith(f"${{S3_{identity.upper()}_SECRET:?")
+        assert {each: given[f"LEAKRANGE_{each.upper()}_DIR"] for each in folders} == {
+            each: f"s3://{each}" for each in folders
+        }
+
+
+def test_of_the_object_store_nothing_but_s3_can_be_reached() -> None:
+    script = (ROOT / "infra/kubernetes/components/stores/s3.sh").read_text()
+    checked = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True)
+    assert checked.returncode == 0, checked.stderr
+    options = dict(re.findall(r" -([\w.]+)=(\S+)", script.rpartition("exec weed server")[2]))
+    assert options["ip.bind"] == "127.0.0.1"
+    assert options["s3.ip.bind"] == "0.0.0.0"
+    assert options["s3.port.iceberg"] == options["s3.port.lance"] == "0"
+    assert options["s3.iam"] == "false"
+    assert "export WEED_JWT_FILER_SIGNING_KEY" in script
+
+
+def test_the_object_store_is_told_every_identity(tmp_path: Path) -> None:
+    """The container's own script, with a stand-in for the server and paths of this machine."""
+    folder = ROOT / "infra/kubernetes/components/stores"
+    here = {"/tmp/": f"{tmp_path}/", "/etc/leakrange": str(folder)}
+    script = (folder / "s3.sh").read_text()
+    for there, path in here.items():
+        script = script.replace(there, path)
+    stand_in = tmp_path / "weed"
+    stand_in.write_text("#!/bin/sh\n[ $1 = server ] || echo '  releases'\n")
+    stand_in.chmod(0o700)
+    secrets = {
+        f"S3_{party}_{part}": f"{party}{part}".lower()
+        for party in ("CONTROLLER", "PROVIDER", "ATTACKER", "TRAINER")
+        for part in ("ID", "SECRET")
+    }
+    given = os.environ | secrets | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", script], env=given, check=True)
+    written = tmp_path / "s3.json"
+    assert written.stat().st_mode & 0o077 == 0
+    identities = json.loads(written.read_text())["identities"]
+    assert {each["name"]: each["credentials"] for each in identities} == {
+        party: [{"accessKey": f"{party}id", "secretKey": f"{party}secret"}]
+        for party in ("controller", "provider", "attacker", "trainer")
+    }
 
 
 def test_what_shows_metrics_and_traces_is_out_of_everybodys_reach(services: dict[str, Any]) -> None:
@@ -138,6 +220,7 @@ def test_devices_of_a_federation_meet_their_server_alone_and_start_only_when_ask
 ) -> None:
     meeting = {name for name, service in services.items() if "devices" in networks(service)}
     assert meeting == {"superlink", "supernode"}
+    assert networks(services["federated"]) == {"back"}  # it runs nothing that devices have made
     for name in ("superlink", "supernode", "federate"):
         assert networks(services[name]) <= {"devices"}
         assert services[name]["profiles"] == ["federation"]
@@ -172,13 +255,13 @@ def test_a_superlink_sees_no_models_and_a_device_no_keys_but_its_own(services: d
     }
     assert seen["supernode"] == {"/data/device": "rw", "federation-public": "ro"}
     assert seen["federate"] == {
-        "models": "rw",
+        "federation-models": "rw",
         "federation-keys": "ro",
         "federation-public": "ro",
         "federation-outputs": "ro",
     }
     for name, service in services.items():
-        if name not in seen:
+        if name not in {*seen, "federated"}:
             assert not any("federation" in volume for volume in mounts(service)), name
 
 
@@ -223,7 +306,7 @@ def test_a_server_answers_to_its_name_in_the_range(services: dict[str, Any], nam
 def test_no_secret_has_a_value_or_a_default() -> None:
     for path in (COMPOSE, GPU):
         for line in path.read_text().splitlines():
-            for name, how in re.findall(r"\$\{(\w*(?:KEY|PASSWORD|SECRET|TOKEN)\w*)(:?[-?=+])?", line):
+            for name, how in re.findall(r"(?<!\$)\$\{(\w*(?:KEY|PASSWORD|SECRET|TOKEN)\w*)(:?[-?=+])?", line):
                 if name == "LEAKRANGE_VIEWER_KEY":  # without one, whoever reaches the port may look
                     assert "${LEAKRANGE_VIEWER_KEY:-}" in line
                     continue
@@ -244,6 +327,19 @@ def test_starting_waits_for_health_and_migrations(services: dict[str, Any]) -> N
         "provider-vicious",
     } <= conditions.keys()
     assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+
+
+@pytest.mark.parametrize("behaviour", ["honest", "curious", "vicious"])
+def test_a_provider_may_have_any_number_of_containers(services: dict[str, Any], behaviour: str) -> None:
+    service = services[f"provider-{behaviour}"]
+    assert not {"ports", "container_name", "hostname"} & service.keys()
+    assert service["volumes"] == ["/data/cache"]  # nothing that another container would miss
+    password = f"${{POSTGRES_{behaviour.upper()}_PASSWORD:?run make compose-env, or set a random secret}}"
+    url = f"postgresql://provider_{behaviour}:{password}@postgres:5432/leakrange"
+    assert service["environment"]["LEAKRANGE_STATE_URL"] == url
+    passwords = json.loads(services["migrate"]["environment"]["LEAKRANGE_PROVIDER_PASSWORDS"])
+    assert passwords[behaviour] == password
+    assert service["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
 
 
 @pytest.mark.parametrize("path", [COMPOSE, GPU], ids=lambda path: path.name)
@@ -271,6 +367,13 @@ def test_env_file_is_made_once_with_long_secrets_for_its_owner_alone(tmp_path: P
     assert len(set(secrets.values())) == len(secrets)
     subprocess.run(["make", "compose-env"], cwd=tmp_path, check=True, capture_output=True)
     assert env.read_text() == first
+
+
+def test_names_follow_from_the_operator_key_where_that_was_there_first(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (tmp_path / ".env").write_text("LEAKRANGE_OPERATOR_KEY=first,next\n")
+    subprocess.run(["make", "compose-env"], cwd=tmp_path, check=True, capture_output=True)
+    assert "LEAKRANGE_DERIVATION_KEY=first\n" in (tmp_path / ".env").read_text()
 
 
 def test_a_newer_version_adds_its_secrets_to_an_env_file(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.infra.manifests import (
     told,
 )
 
-IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
+IN_THE_IMAGE = {"host", "port", "state_dir"}
 CHOSEN = {"allowed_hosts", "migrate", "workers"}
 """Settings that the manifests give besides: none of them is anybody's secret or address."""
 
@@ -39,7 +39,7 @@ CHOSEN = {"allowed_hosts", "migrate", "workers"}
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[Made]], overlay: str) -> None:
     templates = pods(made[overlay])
-    stores = {"postgres", *SERVERS, "migrate"} | ({"rabbitmq"} if overlay == "rabbitmq" else set())
+    stores = {"postgres", "s3", *SERVERS, "migrate"} | ({"rabbitmq"} if overlay == "rabbitmq" else set())
     assert templates.keys() - stores == {name for party in DECLARED.values() for name in deployed(party)}
     for party in DECLARED.values():
         for name in deployed(party):
@@ -51,11 +51,13 @@ def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[
             declared = set(party.settings) - IN_THE_IMAGE
             if name == "fleet-fit":
                 declared -= {"fleet_secret"}  # it asks nobody
+            if "operator_key" in declared:
+                declared |= {"derivation_key"}
             if overlay == "rabbitmq" and "redis_url" in party.settings and party.name != "proxy":
                 declared |= {"broker_url"}
                 assert given["broker_url"] == "RABBITMQ_URL"
             assert given.keys() - CHOSEN == declared, name
-            for secret in {"operator_key", "fleet_secret"} & given.keys():
+            for secret in {"operator_key", "derivation_key", "fleet_secret"} & given.keys():
                 assert given[secret] == f"LEAKRANGE_{secret.upper()}"
             if party.redis is not None:
                 assert given["redis_url"].startswith(
@@ -64,6 +66,15 @@ def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[
                 assert told(templates[name])["REDIS_PASSWORD"] == f"REDIS_{party.redis.upper()}_PASSWORD"
             if party.behaviour is not None:
                 assert given["provider_name"] == party.behaviour
+                user = f"provider_{party.behaviour}:$(POSTGRES_PASSWORD)"
+                assert given["state_url"] == f"postgresql://{user}@postgres:5432/leakrange"
+                password = f"POSTGRES_{party.behaviour.upper()}_PASSWORD"
+                assert told(templates[name])["POSTGRES_PASSWORD"] == password
+            identity = "PROVIDER" if party.behaviour else party.name.upper()
+            on_s3 = {"models_dir", "releases_dir"} & declared
+            assert {given[each] for each in on_s3} == {f"s3://{each.removesuffix('_dir')}" for each in on_s3}
+            credentials = told(templates[name]).get("AWS_ACCESS_KEY_ID")
+            assert credentials == (f"S3_{identity}_ID" if on_s3 else None), name
 
 
 def test_every_variable_is_a_setting(made: dict[str, list[Made]]) -> None:
@@ -88,10 +99,10 @@ def test_each_mounts_what_it_is_declared_to_reach(made: dict[str, list[Made]], o
         for name in deployed(party):
             [container] = pods(made[overlay])[name]["spec"]["containers"]
             paths = {mount["mountPath"] for mount in container["volumeMounts"]} - {"/tmp", "/data/sets"}
-            folders = {each.removesuffix("_dir") for each in party.settings if each.endswith("_dir")}
-            assert paths == {f"/data/{folder}" for folder in folders}, name
-            writing = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
-            assert ("/data/models" in writing) == (name == "fleet-train")
+            needed = {"/data/cache"} if "models_dir" in party.settings else set()
+            if "state_dir" in party.settings and "state_url" not in party.settings:
+                needed |= {"/data/state"}
+            assert paths == needed, name
 
 
 def test_the_controller_finds_every_party(made: dict[str, list[Made]]) -> None:
@@ -134,18 +145,32 @@ def test_each_queue_has_workers_of_its_own_scaled_by_its_length(
         assert grace > task.seconds
 
 
-def test_one_controller_one_pod_a_provider_and_several_proxies(made: dict[str, list[Made]]) -> None:
-    deployments, sets = of_kind(made["cpu"], "Deployment"), of_kind(made["cpu"], "StatefulSet")
+def test_one_controller_and_several_proxies_and_replicas_of_each_provider(
+    made: dict[str, list[Made]],
+) -> None:
+    deployments, services = of_kind(made["cpu"], "Deployment"), of_kind(made["cpu"], "Service")
     assert deployments["controller"]["spec"]["replicas"] == 1
     assert deployments["controller"]["spec"]["strategy"] == {"type": "Recreate"}
-    scaler = of_kind(made["cpu"], "HorizontalPodAutoscaler")["proxy"]["spec"]
-    assert scaler["minReplicas"] >= 2
-    for party in DECLARED.values():
-        if party.behaviour is not None:
-            assert sets[party.name]["spec"]["replicas"] == 1
-            assert party.name not in of_kind(made["cpu"], "HorizontalPodAutoscaler")
+    scalers, budgets = (
+        of_kind(made["cpu"], kind) for kind in ("HorizontalPodAutoscaler", "PodDisruptionBudget")
+    )
+    several = {"proxy", *(party.name for party in DECLARED.values() if party.behaviour is not None)}
     # A budget for what has one pod would keep its node from being drained for ever.
-    assert of_kind(made["cpu"], "PodDisruptionBudget").keys() == {"proxy", *(f"fleet-{q}" for q in QUEUES)}
+    assert budgets.keys() == {*several, *(f"fleet-{queue}" for queue in QUEUES)}
+    assert scalers.keys() == several
+    for name in several:
+        spec = scalers[name]["spec"]
+        assert spec["minReplicas"] >= 2
+        assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        assert deployments[name]["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+        assert "replicas" not in deployments[name]["spec"]  # the scaler's to say
+        [template] = [pod for each, pod in pods(made["cpu"]).items() if each == name]
+        assert selects(budgets[name]["spec"]["selector"], template)
+        assert template["spec"]["containers"][0]["lifecycle"]["preStop"] == {
+            "exec": {"command": ["sleep", "5"]}
+        }
+        # The name of a provider stands for its pods themselves: the proxy chooses among them.
+        assert (services[name]["spec"].get("clusterIP") == "None") == name.startswith("provider-")
 
 
 def test_the_gpu_overlay_gives_trainings_and_providers_a_gpu_and_the_images_for_it(

@@ -136,7 +136,10 @@ def test_every_party_is_scraped_with_the_metrics_key() -> None:
         for name, service in SERVICES.items()
         if "LEAKRANGE_ALLOWED_HOSTS" in service.get("environment", {})
     }
-    assert targets == {f"{name}:8000" for name in servers}
+    providers = {name for name in servers if name.startswith("provider-")}
+    assert targets == {f"{name}:8000" for name in servers - providers}
+    [replicas] = jobs["provider"]["dns_sd_configs"]
+    assert (set(replicas["names"]), replicas["port"]) == (providers, 8000)
     [found] = jobs["fleet"]["dns_sd_configs"]
     workers = {
         name for name, each in SERVICES.items() if "LEAKRANGE_METRICS_PORT" in each.get("environment", {})
