@@ -29,8 +29,8 @@ from leakrange.load.bench.harness import free_port, machine, running
 from leakrange.services.proxy.leases import LEASE
 from leakrange.services.proxy.ledger import CHARGE, RESERVE, SETTLE, BudgetLedger
 from leakrange.services.proxy.limits import Ask, Bounds, limit_kinds, read_limit
+from leakrange.services.proxy.names import PREFIX
 from leakrange.services.proxy.pipe import Pipe
-from leakrange.services.proxy.redis_client import PREFIX
 from leakrange.services.proxy.script_runner import Script
 
 __all__ = ["main"]
@@ -65,7 +65,7 @@ def cases() -> dict[str, list[tuple[Script, Command]]]:
             ),
         ],
         # A settlement of 200 ms; the requests between them ask nothing.
-        "lease": [(LEASE, lambda n: (f"key{n % AT_ONCE}", f"p{n}", "0", 1, 0, 1, 0, 0, 0, 0, 10_000))],
+        "lease": [(LEASE, lambda n: (f"key{n % AT_ONCE}", "0", f"p{n}", 1, 0, 1, 0, 0, 0, 0, 10_000))],
     }
     for kind in limit_kinds:
         by_name[kind] = [(CHARGE, _limited({kind: LIMITS[kind]}))]

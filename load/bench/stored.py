@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leakrange.attacks.kinds import leakage_of
 from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
@@ -16,7 +17,10 @@ async def store(database: Database, results: RunResults) -> str:
     async with database.write() as session:
         runs = RunStore(session)
         run = await runs.create(results.name, scenario_yaml=results.scenario_yaml, scenario=results.scenario)
-        await Trials(session).add(run.id, ((t.id, t.model_dump(mode="json")) for t in results.trials))
+        written = {trial.id: trial.model_dump(mode="json") for trial in results.trials}
+        await Trials(session).add(run.id, written.items())
+        leakage = {trial.id: trial.value(leakage_of(trial.kind).name) for trial in results.trials}
+        await Trials(session).put(run.id, {name: (each, leakage[name]) for name, each in written.items()})
         await Events(session).append(run.id, "run.queued", {"trials": len(results.trials)})
         if results.state != "queued":
             await runs.move(run.id, "running")

@@ -41,9 +41,15 @@ class Server:
         """URL of its database, through its socket."""
         return f"postgresql://postgres:@/postgres?host={self.folder}"
 
+    @property
+    def pid(self) -> int:
+        """The process whose children do all that the server does."""
+        number: int = self._server.get_pid()
+        return number
+
     def kill(self) -> None:
         """End it at once, without writing anything down first."""
-        os.kill(self._server.get_pid(), signal.SIGQUIT)
+        os.kill(self.pid, signal.SIGQUIT)
         running = Path(self.folder) / "postmaster.pid"
         until(lambda: not running.exists(), "PostgreSQL to end")
 

@@ -24,7 +24,7 @@ from leakrange.nets.classifier import Classifier, to_input
 from leakrange.nets.folded import folded
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Net", "build", "from_base64"]
+__all__ = ["Net", "build", "from_base64", "net_of"]
 
 Net = Callable[[NDArray[Any]], NDArray[np.float32]]
 """Function from images (B, H, W, 3) of uint8 to logits (B, 2)."""
