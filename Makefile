@@ -114,12 +114,19 @@ reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce membership --quick --page .leakrange/reproduce/membership-quick.html
 
 COMPOSE_SECRETS := LEAKRANGE_OPERATOR_KEY LEAKRANGE_FLEET_SECRET POSTGRES_PASSWORD REDIS_OPERATOR_PASSWORD \
-  REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD
+  REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD \
+  $(foreach party,CONTROLLER PROVIDER ATTACKER TRAINER,S3_$(party)_ID S3_$(party)_SECRET) \
+  POSTGRES_HONEST_PASSWORD POSTGRES_CURIOUS_PASSWORD POSTGRES_VICIOUS_PASSWORD
 OBSERVE_SECRETS := LEAKRANGE_METRICS_KEY REDIS_FLOWER_PASSWORD FLOWER_PASSWORD GRAFANA_PASSWORD
+
+# Names of models follow from it, so it stays when the operator key is rotated. Where that one was there first, they follow
+# from that one already.
+derivation_key = grep -q "^LEAKRANGE_DERIVATION_KEY=" $(1) || echo "LEAKRANGE_DERIVATION_KEY=$$(sed -n \
+  's/^LEAKRANGE_OPERATOR_KEY=\([^,]*\).*/\1/p' $(1) | grep . || od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> $(1)
 
 # What is in .env stays: a newer version adds the secrets that it needs besides.
 compose-env:
-	@umask 077; touch .env; for name in $(COMPOSE_SECRETS) $(OBSERVE_SECRETS); do \
+	@umask 077; touch .env; $(call derivation_key,.env); for name in $(COMPOSE_SECRETS) $(OBSERVE_SECRETS); do \
 	  grep -q "^$$name=" .env || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> .env; \
 	done
 	@echo "every secret is in .env, each made at random; git ignores it"
@@ -128,7 +135,7 @@ KUBERNETES_ENV := infra/kubernetes/base/secrets.env
 KUBERNETES_SECRETS := $(COMPOSE_SECRETS) REDIS_SCALER_PASSWORD RABBITMQ_PASSWORD
 
 kubernetes-env:
-	@umask 077; touch $(KUBERNETES_ENV); for name in $(KUBERNETES_SECRETS); do \
+	@umask 077; touch $(KUBERNETES_ENV); $(call derivation_key,$(KUBERNETES_ENV)); for name in $(KUBERNETES_SECRETS); do \
 	  grep -q "^$$name=" $(KUBERNETES_ENV) || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> $(KUBERNETES_ENV); \
 	done; \
 	grep -q "^RABBITMQ_URL=" $(KUBERNETES_ENV) || \

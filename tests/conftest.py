@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import structlog
 from hypothesis import HealthCheck, settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -50,6 +52,8 @@ settings.register_profile(
 settings.load_profile("leakrange")
 trust_one()
 guarded()
+# A service that answers from a thread of the tests must not log into what a command printed beside it.
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
 
 
 def start_redis(

@@ -60,6 +60,10 @@ def _options() -> argparse.Namespace:
     run.add_argument("--gather", type=float, default=60.0, help="seconds to wait for missing devices")
     run.add_argument("--answer", type=float, default=600.0, help="seconds to wait for answers in a round")
     run.set_defaults(command=_run)
+    given = commands.add_parser("publish", help="store trained artifacts where a range on S3 finds them")
+    given.add_argument("models", type=Path, help="the folder that `run` has written")
+    given.add_argument("--to", required=True, metavar="s3://BUCKET", help="the range's LEAKRANGE_MODELS_DIR")
+    given.set_defaults(command=_publish)
     link = commands.add_parser("superlink", help="start a SuperLink: the server of devices")
     link.add_argument("folder", type=Path, help="for its keys, its certificate and what it trains")
     link.add_argument("--host", default="127.0.0.1", help="address for devices")
@@ -103,6 +107,17 @@ def _run(options: argparse.Namespace) -> None:
 
             trained = simulate(recipe, federation.devices, patience, options.processes)
             log.info("stored", folder=str(save(options.models, trained)))
+
+
+def _publish(options: argparse.Namespace) -> None:
+    from leakrange.providers.artifact_files import find, read_files
+    from leakrange.store.folders import publish
+    from leakrange.store.places import store_at
+
+    for folder in sorted(each for each in options.models.iterdir() if find(options.models, each.name)):
+        read_files(folder)  # all of it is there
+        publish(store_at(options.to), folder)
+        log.info("published", artifact=folder.name, to=options.to)
 
 
 def _superlink(options: argparse.Namespace) -> None:

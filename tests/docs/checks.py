@@ -172,7 +172,7 @@ def _pip(words: list[str]) -> None:
 
 @cache
 def _paths() -> dict[str, dict[str, Any]]:
-    secret = SecretStr("a key that opens nothing, for documents")
+    secret = SecretStr("a key that opens nothing and is for documents")
     settings = ControllerSettings(operator_key=secret, fleet_secret=secret, providers={})
     paths: dict[str, dict[str, Any]] = controller(settings).openapi()["paths"]
     return paths

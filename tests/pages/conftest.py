@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from redis import Redis
 
 from leakrange.services.controller.settings import ControllerSettings
 from tests.browsers import chromium
@@ -34,7 +35,9 @@ def site(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def place(settings: Callable[..., ControllerSettings], redis_url: str) -> Iterator[Place]:
-    """A controller with something on every page, and a real proxy."""
+    """A controller with something on every page, and a real proxy, which has no keys of other tests."""
+    with Redis.from_url(redis_url) as redis:
+        redis.flushall()
     with furnished(settings, redis_url) as found:
         yield found
 
