@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from pydantic import SecretStr
 
 from leakrange.service.app import bearer, check_operator, create_app
@@ -96,6 +96,20 @@ async def test_health_and_readiness(client: httpx.AsyncClient) -> None:
     assert unready.status_code == 503
     assert unready.json()["failed"] == {"disk": "no disk at /models", "slow": "TimeoutError"}
     assert (await client.get("/healthz")).status_code == 200
+
+
+def test_routes_are_built_before_the_first_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    router = APIRouter()
+
+    @router.get("/sum")
+    async def added(left: int, right: int) -> int:
+        return left + right
+
+    app = create_app("tested", max_body=LIMIT)
+    app.include_router(router)
+    with serving(app) as address:
+        monkeypatch.delattr("fastapi.routing.create_model_field")
+        assert httpx.get(f"{address}/sum?left=3&right=4").json() == 7
 
 
 async def test_errors_are_problems(client: httpx.AsyncClient) -> None:

@@ -148,6 +148,7 @@ def create_app(
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
+        _build_routes(app)
         async with exposition.shared(), lifespan(app) if lifespan else nullcontext():
             yield
 
@@ -177,6 +178,14 @@ def create_app(
     _add_health(app, party, ready or {})
     _add_metrics(app, exposition, metrics_key, refresh)
     return app
+
+
+def _build_routes(app: FastAPI) -> None:
+    """Build what FastAPI would build at the first request: nobody waits for it then, and it happens before
+    other threads run, since FastAPI changes what the whole process warns of meanwhile."""
+    nowhere = {"type": "http", "method": "GET", "path": "/nowhere", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(nowhere)
 
 
 def _add_health(app: FastAPI, party: str, ready: Mapping[str, ReadyCheck]) -> None:
