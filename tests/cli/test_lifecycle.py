@@ -16,6 +16,7 @@ from leakrange.clients.cli.embedded.ports import assign, check_free, claimed, na
 from leakrange.clients.cli.embedded.process import kill_group
 from leakrange.clients.cli.embedded.state import StateFolder
 from leakrange.clients.cli.exits import CliError
+from leakrange.service.workers import listening
 from tests.disks import fill, small_disk
 from tests.embedded import COMMAND, EmbeddedRange, alive, clean, leakrange, wait_for
 
@@ -160,6 +161,22 @@ def test_no_range_starts_at_a_port_where_another_is_starting(mode: list[str], tm
     assert logs == (["launcher.log"] if mode else [])  # nothing was started
     with claimed(range(base, base + 4)):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="claims of ports are Linux' own")
+def test_while_a_party_is_away_nobody_is_given_its_port() -> None:
+    """Else a server of somebody else would answer for it, and be taken for it."""
+    port = assign(0)["proxy"]
+    with claimed([port]):
+        with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+            stranger.bind(("127.0.0.1", port))
+        for shared in (False, True):
+            with listening("127.0.0.1", port, shared=shared) as [party]:
+                party.listen()
+                socket.create_connection(("127.0.0.1", port)).close()
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stranger.bind(("127.0.0.1", port))
 
 
 def free_base() -> int:

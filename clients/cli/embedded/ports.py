@@ -69,14 +69,18 @@ def check_free(ports: dict[str, int]) -> None:
 
 @contextmanager
 def claimed(ports: Iterable[int]) -> Iterator[None]:
-    """Keep every other launcher of this machine from these ports, before a party listens there and while one
-    is restarted. This works on Linux alone, which has names that vanish with their holder. Raises
-    `CliError`."""
+    """Keep these ports from everybody else of this machine, before a party listens there and while one is
+    restarted: from other launchers, and from servers that take any free port. This works on Linux alone.
+    Raises `CliError`."""
     with ExitStack() as held:
         for port in ports if sys.platform == "linux" else ():
-            claim = held.enter_context(socket.socket(socket.AF_UNIX))
+            name = held.enter_context(socket.socket(socket.AF_UNIX))
+            place = held.enter_context(socket.socket())
+            # Bound alike and without listening, it lets a party listen there, and is not a free port.
+            place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                claim.bind(f"\0leakrange-port-{port}")
+                name.bind(f"\0leakrange-port-{port}")  # this name vanishes with its holder
+                place.bind(("127.0.0.1", port))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
