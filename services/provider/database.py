@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -89,6 +89,16 @@ replicas = sa.Table(
 )
 
 
+TAKE_IN = postgresql.insert(uploads).on_conflict_do_nothing().returning(uploads.c.model, uploads.c.upload)
+COLUMNS = ("model", "upload", "artifact", "release", "shape", "given", "decisions")
+TAKE_IN_COLUMNS = f"""
+insert into uploads ({", ".join(COLUMNS)})
+select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bytea[])
+on conflict do nothing returning model, upload
+"""
+"""The same for any number of uploads, which PostgreSQL prepares once."""
+
+
 def upsert(table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
     """The statement that puts ``row`` in the place of the one with the same key; both databases take it."""
     insert = postgresql.insert(table).values(row)
@@ -110,6 +120,11 @@ class StateDatabase(ABC):
     async def do(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work(connection)`` in one transaction."""
 
+    @abstractmethod
+    async def take_in(self, rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+        """Store those rows of `uploads` that are new, all or none; returns their models and names. One caller
+        at a time."""
+
 
 class PostgreSQL(StateDatabase):
     """The schema ``provider_<name>`` of the database at ``url``, which all replicas of the provider share. A
@@ -125,6 +140,8 @@ class PostgreSQL(StateDatabase):
         )
         self.engine = self._database.engine
         self._held: ContextVar[AsyncConnection | None] = ContextVar("held", default=None)
+        self._kept: AsyncConnection | None = None
+        self._keeping = AsyncExitStack()
 
     async def open(self) -> None:
         """See `StateDatabase.open`. Where the schema is there, the user need not be one who may create it.
@@ -149,7 +166,36 @@ class PostgreSQL(StateDatabase):
 
     async def close(self) -> None:
         """See `StateDatabase.close`."""
+        await self._keeping.aclose()
         await self._database.close()
+
+    async def take_in(self, rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+        """See `StateDatabase.take_in`. Users wait for this, so it is one statement on a connection that is
+        kept for it: a transaction on one of the pool would ask the server four times."""
+        columns = tuple([row[name] for row in rows] for name in COLUMNS)
+
+        def insert(connection: sa.Connection) -> set[tuple[str, str]]:
+            new = {(model, upload) for model, upload in connection.exec_driver_sql(TAKE_IN_COLUMNS, columns)}
+            connection.commit()  # SQLAlchemy's own transaction, of which the server knows nothing
+            return new
+
+        connection = await self._connection()
+        try:
+            return await connection.run_sync(insert)
+        except BaseException:
+            self._kept = None  # it may be in the middle of anything
+            raise
+
+    async def _connection(self) -> AsyncConnection:
+        """The kept connection; another if that one broke or the server closed it."""
+        if self._kept is not None:
+            driver: Any = (await self._kept.get_raw_connection()).driver_connection
+            if not driver.is_closed():
+                return self._kept
+        self._kept = None
+        await self._keeping.aclose()
+        self._kept = await self._keeping.enter_async_context(self._database.statements())
+        return self._kept
 
     async def do(self, work: Callable[[sa.Connection], T]) -> T:
         """See `StateDatabase.do`: inside `transaction`, in that one."""
@@ -201,6 +247,10 @@ class SQLite(StateDatabase):
                 return work(connection)
 
         return await self._run(run)
+
+    async def take_in(self, rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+        """See `StateDatabase.take_in`."""
+        return await self.do(lambda c: {tuple(row) for row in c.execute(TAKE_IN, list(rows))})
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -14,15 +14,12 @@ import structlog
 from numpy.typing import NDArray
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, text, update
-from sqlalchemy.dialects import postgresql
 
 from leakrange.services.provider.database import StateDatabase, deployments, uploads, upsert
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 
 log = structlog.get_logger("leakrange.services.provider.store")
-TAKE_IN = postgresql.insert(uploads).on_conflict_do_nothing().returning(uploads.c.model, uploads.c.upload)
-"""Built once, since it runs for every upload; both databases take it."""
 TOGETHER = 64
 """The most uploads in one transaction."""
 
@@ -114,9 +111,7 @@ class Store:
     async def _insert_arrived(self) -> None:
         rows = dict(islice(self._arrived.items(), TOGETHER))
         try:
-            stored = await self.database.do(
-                lambda c: {tuple(each) for each in c.execute(TAKE_IN, list(rows.values()))}
-            )
+            stored = await self.database.take_in(list(rows.values()))
         except Exception as error:  # each of them gets it
             for new in rows:
                 self._arrived.pop(new, None)

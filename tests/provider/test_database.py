@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +139,17 @@ class Counted(Store):
         self.transactions = 0
         self.may = asyncio.Event()
         self.may.set()
-        do = database.do
+        database.do = self._counted(database.do)  # type: ignore[method-assign]
+        if isinstance(database, PostgreSQL):  # SQLite takes in by `do`
+            database.take_in = self._counted(database.take_in)  # type: ignore[method-assign]
 
-        async def counted(work: Callable[[Connection], Any]) -> Any:
+    def _counted(self, transaction: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        async def counted(work: Any) -> Any:
             self.transactions += 1
             await self.may.wait()
-            return await do(work)
+            return await transaction(work)
 
-        database.do = counted  # type: ignore[method-assign]
+        return counted
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

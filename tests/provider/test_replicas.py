@@ -259,6 +259,22 @@ def test_only_postgresql_is_taken_for_shared_state(url: str, reason: str) -> Non
         ProviderSettings(operator_key=SecretStr(KEY), models_dir="m", state_dir="s", state_url=url)
 
 
+async def test_an_upload_is_stored_though_the_server_has_cut_the_connection(databases: Databases) -> None:
+    url = databases.empty("postgresql")
+    name = url.partition("?")[0].rpartition("/")[2]
+    database = PostgreSQL(url, "m")
+    await database.open()
+    store = Store(database)
+    cut = f"SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE datname = '{name}'"
+    for number in range(3):
+        databases.execute(cut)
+        assert len(await store.uploads("m", None, 9)) == number  # meanwhile the end is heard of
+        values = np.full((1, 2), number, np.float32)
+        await store.take_in(StoredUpload(str(number), "m", "a", "logits", values, np.zeros(1, np.int64)))
+    assert [float(each.values[0, 0]) for each in await store.uploads("m", None, 9)] == [0, 1, 2]
+    await database.close()
+
+
 async def test_a_page_waits_for_an_upload_that_is_being_stored(databases: Databases) -> None:
     url = databases.empty("postgresql")
     database = PostgreSQL(url, "m")

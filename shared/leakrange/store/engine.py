@@ -186,6 +186,7 @@ class Database:
     def __init__(self, url: str, **options: Any) -> None:
         self.engine = create_engine(url, **options)
         self._reader = self.engine.execution_options(leakrange_writes=False)
+        self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         # SQLite has no queue: a waiting writer tries now and then, and may never win on a busy machine.
         sqlite = self.engine.dialect.name == "sqlite"
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if sqlite else nullcontext()
@@ -219,6 +220,12 @@ class Database:
         ):
             yield session
         await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def statements(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection to PostgreSQL on which each statement is a transaction of its own."""
+        async with self._connected(self._alone) as connection:
+            yield connection
 
     @asynccontextmanager
     async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
