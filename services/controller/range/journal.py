@@ -163,6 +163,7 @@ class Journal(StepRecord):
             except Exception as error:  # the error is that of all who wait
                 for each in batch:
                     each.written.set_exception(error)
+                    each.written.exception()  # as if it was retrieved: who waited may have been cancelled
             else:
                 for each in batch:
                     each.written.set_result(None)

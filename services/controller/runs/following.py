@@ -12,7 +12,7 @@ import orjson
 from fastapi.sse import format_sse_event
 
 from leakrange.services.controller.range.news import News
-from leakrange.store.engine import Database
+from leakrange.store.engine import Database, DatabaseAway
 from leakrange.store.events import Events
 from leakrange.store.runs import FINAL, RunStore
 from leakrange.wire.runs import State
@@ -27,6 +27,8 @@ TOGETHER = 0.05
 """The seconds whose events are read together when events come fast."""
 QUIET = 15.0
 """Seconds without an event after which a comment shows that the stream lives."""
+AWAY = 1.0
+"""Seconds after which a database that did not answer is asked again."""
 COMMENT = b": ping\n\n"
 
 
@@ -46,7 +48,12 @@ class Following:
         controller shuts down. A block of events comes as one piece."""
         while not self._closing:
             change = self._news.next_change(run)
-            events, state = await self._next(run, after)
+            try:
+                events, state = await self._next(run, after)
+            except DatabaseAway:  # an answer that has begun can end in no error: it goes on later
+                yield COMMENT
+                await asyncio.sleep(AWAY)
+                continue
             if events:
                 after += len(events)
                 yield b"".join(events)
