@@ -50,7 +50,7 @@ FIGURES = (
     "imputation_auc",
     "beyond_imputation",
 )
-READS = ("overview", "results?format=csv", "results?format=arrow", "report?provider=p0&defence=n1")
+READS = ("overview", "results?format=csv", "results?format=arrow", "report", "report?provider=p0&defence=n1")
 
 
 def scenario(trials: int) -> str:
