@@ -146,18 +146,18 @@ class Findings:
         """Providers that answer in part: see `leakrange.scenario.partial.answers_in`."""
         return answers_in(self.results.scenario.get("providers"))
 
-    @property
+    @cached_property
     def datasets(self) -> list[str]:
         """Data sets of the subjects."""
         return list(dict.fromkeys(subject.data for subject in self.subjects))
 
-    @property
+    @cached_property
     def metrics(self) -> list[Metric]:
         """All metrics that any trial has, or was too small for, in the order of columns."""
         names = (name for row in self.summaries for name in row.metrics)
         return [described(name) for name in with_unmeasurable(names)]
 
-    @property
+    @cached_property
     def families(self) -> dict[str, list[Subject]]:
         """The subjects by their providers' behaviour, honest ones first: honest, curious, and so on. Subjects
         of audits are left out: nothing leaks there."""
