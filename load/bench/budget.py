@@ -65,7 +65,7 @@ def cases() -> dict[str, list[tuple[Script, Command]]]:
             ),
         ],
         # A settlement of 200 ms; the requests between them ask nothing.
-        "lease": [(LEASE, lambda n: (f"key{n % AT_ONCE}", "0", f"p{n}", 1, 0, 1, 0, 0, 0, 0, 10_000))],
+        "lease": [(LEASE, lambda n: (f"key{n % AT_ONCE}", "0", f"p{n}", 1, 0, 1, 0, 0, 0, 0, 0, 10_000))],
     }
     for kind in limit_kinds:
         by_name[kind] = [(CHARGE, _limited({kind: LIMITS[kind]}))]

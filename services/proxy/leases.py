@@ -137,7 +137,9 @@ class Leases:
             lease.block = min(2 * lease.block, LARGEST_BLOCK)
         lease.free = 0  # others wait, so that a large request has its turn
         try:
-            outcome, unspent = await self._send(lease, version, returned, samples - usable, lease.block)
+            outcome, unspent = await self._send(
+                lease, version, returned, samples - usable, lease.block, usable=usable
+            )
         finally:
             lease.free += usable
         if outcome in ("gone", "unknown"):
@@ -148,10 +150,11 @@ class Leases:
             raise self._exhausted(lease, samples, unspent)
 
     async def _send(
-        self, lease: Lease, version: str, back: int, need: int = 0, want: int = 0
+        self, lease: Lease, version: str, back: int, need: int = 0, want: int = 0, usable: int = 0
     ) -> tuple[str, int]:
-        """Settle, and ask for more; ``back`` has left the free samples already. Returns Redis's outcome, and
-        the number of samples that might become free elsewhere. Needs the lease's lock. Raises `Unavailable`.
+        """Settle, and ask for more; ``back`` and ``usable`` have left the free samples already. Returns what
+        Redis makes of it, and the number of samples that might become free elsewhere. Needs the lease's lock.
+        Raises `Unavailable`.
         """
         if lease.unanswered is not None:
             try:
@@ -163,7 +166,7 @@ class Leases:
                 return outcome, 0
         lease.number += 1
         counts = lease.used, lease.requests, lease.refunded
-        lease.unanswered = (version, lease.number, *counts, back, need, want)
+        lease.unanswered = (version, lease.number, *counts, back, lease.free + usable, need, want)
         lease.used = lease.requests = lease.refunded = 0
         return await self._deliver(lease)
 

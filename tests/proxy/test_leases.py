@@ -403,7 +403,7 @@ async def test_a_message_that_comes_twice_is_done_once(live: Range, unlimited: b
         scripts = ScriptRunner(pipe)
 
         async def say(number: int, used: int, back: int, need: int) -> list[bytes]:
-            message = (number, used, 1 if used else 0, 0, back, need, 0, 60_000)
+            message = (number, used, 1 if used else 0, 0, back, 0, need, 0, 60_000)
             told: list[bytes] = await scripts.run(LEASE, (), "key", version, "a-proxy", *message)
             return told[:3]
 
@@ -415,3 +415,23 @@ async def test_a_message_that_comes_twice_is_done_once(live: Range, unlimited: b
         assert (account["spent"], account["held"], account["requests"]) == (25, 30, 1)
         assert account["remaining"] == (None if unlimited else 45)
         await pipe.close()
+
+
+async def test_a_promoted_replica_that_lacks_the_last_message_lends_no_sample_twice(
+    live: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy has used samples that this server never lent it. Unpaid are the five of the lost message."""
+    monkeypatch.setattr("leakrange.services.proxy.leases.SETTLE_EVERY", 60.0)
+    live.key(1000, counting="leased")
+    names = [f"{PREFIX}{kind}:key" for kind in ("key", "leases")]
+    async with leasing(live) as (charge, _), Redis.from_url(live.redis_url) as store:
+        await charge(5)
+        copied = [await store.dump(name) for name in names]
+        assert (await charge(30)).free > 0
+        for name, copy in zip(names, copied, strict=True):
+            await store.restore(name, 0, copy, replace=True)
+        await charge(20)
+        with pytest.raises(BudgetExhausted):
+            await charge(951)
+        await charge(950)
+    assert settled(live, 1000)

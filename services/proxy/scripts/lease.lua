@@ -1,9 +1,11 @@
 -- ARGV: prefix, key's id, configuration version, proxy, message's number, samples used, requests answered,
---       samples refunded, samples given back, samples needed at least, samples wanted, hold in ms
+--       samples refunded, samples given back, samples that it keeps, samples needed at least, samples wanted,
+--       hold in ms
 -- Settles what a proxy used of its lease on the key's samples, and lends it more. A message that comes twice
 -- is done once. The lease's record: samples held, last message, samples that it was lent, deadline.
 local id, proxy = ARGV[2], ARGV[4]
-local used, back, need, want = tonumber(ARGV[6]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local used, back, kept = tonumber(ARGV[6]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local need, want = tonumber(ARGV[11]), tonumber(ARGV[12])
 if redis.call('EXISTS', account_of(id)) == 0 then return {'unknown'} end
 local now = milliseconds()
 local budget, free, unspent, spent, requests = balance(id, now)
@@ -12,14 +14,16 @@ local held, last, lent = 0, 0, 0
 if record then
   held, last, lent = string.match(record, '^(%d+) (%d+) (%d+)')
   held, last, lent = tonumber(held), tonumber(last), tonumber(lent)
-elseif used + back > 0 then
+elseif used + back + kept > 0 then
   return {'gone'} -- it came too late: all that was held is spent
 end
 
 local outcome = 'lent'
 if last ~= tonumber(ARGV[5]) then
-  held = held - used - back
-  free, unspent = free + back, unspent - used
+  -- A replica that was promoted may lack what this proxy was lent last: it is lent now.
+  local unheard = math.max(0, used + back + kept - held)
+  held = held + unheard - used - back
+  free, unspent = free - unheard + back, unspent - used
   lent = 0
   if outdated(ARGV[3]) then
     outcome = 'stale'
@@ -31,14 +35,14 @@ if last ~= tonumber(ARGV[5]) then
     lent = math.max(need, budget and math.min(want, math.floor(free / 8)) or want)
   end
   held, free = held + lent, free - lent
-  redis.call('HINCRBY', account_of(id), 'leased', lent - used - back)
+  redis.call('HINCRBY', account_of(id), 'leased', lent + unheard - used - back)
   redis.call('HSET', account_of(id), 'spent', spent + used, 'requests', requests + ARGV[7])
   if ARGV[8] ~= '0' then redis.call('HINCRBY', account_of(id), 'refunded', ARGV[8]) end
 end
 if held == 0 then
   redis.call('HDEL', leases_of(id), proxy)
 else
-  local told = string.format('%.0f %s %.0f %.0f', held, ARGV[5], lent, now + ARGV[12])
+  local told = string.format('%.0f %s %.0f %.0f', held, ARGV[5], lent, now + ARGV[13])
   redis.call('HSET', leases_of(id), proxy, told)
 end
 -- The last: what is neither spent nor this proxy's own, so that it may become free.
