@@ -52,8 +52,8 @@ class LedgerNames:
         one server."""
         if not self.clustered:
             return ()
-        own = [f"{PREFIX}{kind}:{{{id_}}}" for kind in ("key", "open", "leases")]
-        return [*own, f"{PREFIX}kept:{{{id_}}}:{idempotency}"] if idempotency else own
+        places = [f"{PREFIX}{kind}:{{{id_}}}" for kind in ("key", "open", "leases")]
+        return [*places, f"{PREFIX}kept:{{{id_}}}:{idempotency}"] if idempotency else places
 
     def limit(self, name: str, further: Sequence[str] = ()) -> list[str]:
         """The counts under a limit, and the further names with those endings."""

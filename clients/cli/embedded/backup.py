@@ -56,23 +56,23 @@ def back_up(folder: StateFolder, into: Path) -> None:
             hint="while it is stopped, a copy of the whole folder is a backup",
         )
     begun = time.time()
-    with _whole(into) as made:
-        _copy_database(folder.database, made / folder.database.name)
+    with _whole(into) as unfinished:
+        _copy_database(folder.database, unfinished / folder.database.name)
         with Redis.from_url(redis_url(folder, record.port(REDIS), "operator")) as redis:
             dump = _dumped(redis)
-        (made / REDIS).mkdir(mode=0o700)
-        shutil.move(folder.of_redis(REDIS) / dump, made / REDIS / AS_LOG)
+        (unfinished / REDIS).mkdir(mode=0o700)
+        shutil.move(folder.of_redis(REDIS) / dump, unfinished / REDIS / AS_LOG)
         parties = folder.root / "parties"
         for file in parties.rglob("*.sqlite"):
-            target = made / file.relative_to(folder.root)
+            target = unfinished / file.relative_to(folder.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             _copy_database(file, target)
         for objects in (folder.models, folder.releases):
-            copy_objects(objects, made / objects.name)
-        shutil.copyfile(folder.root / "secrets.json", made / "secrets.json")
-        (made / "secrets.json").chmod(0o600)
+            copy_objects(objects, unfinished / objects.name)
+        shutil.copyfile(folder.root / "secrets.json", unfinished / "secrets.json")
+        (unfinished / "secrets.json").chmod(0o600)
         contents = _Contents(version=leakrange.__version__, begun=begun)
-        (made / "backup.json").write_text(contents.model_dump_json())
+        (unfinished / "backup.json").write_text(contents.model_dump_json())
 
 
 def restore(backup: Path, folder: StateFolder) -> list[str]:
@@ -87,13 +87,13 @@ def restore(backup: Path, folder: StateFolder) -> list[str]:
             code=Exit.USAGE,
             hint="give the folder that 'leakrange backup' made",
         ) from error
-    with _whole(folder.root) as made:
-        shutil.copytree(backup, made, dirs_exist_ok=True)
-        (made / "backup.json").unlink()
-        for file in made.rglob("*.sqlite"):
+    with _whole(folder.root) as unfinished:
+        shutil.copytree(backup, unfinished, dirs_exist_ok=True)
+        (unfinished / "backup.json").unlink()
+        for file in unfinished.rglob("*.sqlite"):
             _check_database(file)
-        _check_database(made / folder.database.name)
-        return _lock_keys(StateFolder(made))
+        _check_database(unfinished / folder.database.name)
+        return _lock_keys(StateFolder(unfinished))
 
 
 @contextmanager
@@ -101,15 +101,15 @@ def _whole(path: Path) -> Iterator[Path]:
     """A new folder that gets its name ``path`` when the block has ended well, and is gone otherwise."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise CliError(f"{path} is there already", code=Exit.USAGE, hint="name a folder that is not there")
-    made = path.with_name(f"{path.name}.new")
-    made.mkdir(mode=0o700, parents=True)
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.mkdir(mode=0o700, parents=True)
     try:
-        yield made
+        yield unfinished
         if path.exists():
             path.rmdir()
-        made.rename(path)
+        unfinished.rename(path)
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
 
 

@@ -76,13 +76,13 @@ def main(arguments: list[str] | None = None) -> None:
         "--keep", action="append", default=[], metavar="RUN", help="an id, or a scenario's name"
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and remove nothing")
-    given = parser.parse_args(arguments)
-    if not given.url:
+    options = parser.parse_args(arguments)
+    if not options.url:
         parser.error("set LEAKRANGE_DATABASE_URL, or give --url")
-    if not 1 <= given.days <= 36_500:
+    if not 1 <= options.days <= 36_500:
         parser.error("--days must be between 1 and 36500")
     try:
-        sys.stdout.write(asyncio.run(_retained(given.url, given.days, given.keep, given.dry_run)))
+        sys.stdout.write(asyncio.run(_retained(options.url, options.days, options.keep, options.dry_run)))
     except LeakrangeError as error:
         sys.exit(f"error: {error.detail}" + (f"\nhint: {error.hint}" if error.hint else ""))
 

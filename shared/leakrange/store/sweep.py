@@ -120,20 +120,20 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--days", type=float, required=True, help="1 or more")
     parser.add_argument("--gigabytes", type=float, default=0.0, help="what may stay though no run needs it")
-    given = parser.parse_args(arguments)
-    if not given.url or not given.releases:
+    options = parser.parse_args(arguments)
+    if not options.url or not options.releases:
         parser.error("set LEAKRANGE_DATABASE_URL and LEAKRANGE_RELEASES_DIR, or give --url and --releases")
-    if not given.days >= 1:
+    if not options.days >= 1:
         parser.error("--days must be 1 or more: what is younger may be an audit's that is going on")
-    if not given.gigabytes >= 0:
+    if not options.gigabytes >= 0:
         parser.error("--gigabytes must be 0 or more")
     try:
-        swept = asyncio.run(_swept(given.url, given.releases, given.days, 1e9 * given.gigabytes))
+        swept = asyncio.run(_swept(options.url, options.releases, options.days, 1e9 * options.gigabytes))
     except LeakrangeError as error:
         sys.exit(f"error: {error.detail}" + (f"\nhint: {error.hint}" if error.hint else ""))
     sys.stdout.write(f"objects removed: {swept.removed}; {swept.size / 1e9:.3f} GB are left\n")
-    if swept.size > 1e9 * given.gigabytes > 0:
-        sys.exit(f"error: more than {given.gigabytes:g} GB are left: runs need them, or they are too young")
+    if swept.size > 1e9 * options.gigabytes > 0:
+        sys.exit(f"error: more than {options.gigabytes:g} GB are left: runs need them, or they are too young")
 
 
 async def _swept(url: str, releases: str, days: float, most: float) -> Swept:
